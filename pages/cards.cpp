@@ -28,8 +28,8 @@ std::vector<std::size_t> facts_of(const db::Table& table, const std::vector<db::
 
 std::string card_html(const db::Table& table, const std::vector<db::Cell>& row, const LinkedColumns& linked) {
   const RowFields fields(table, row);
-  std::string out =
-      fmt::format("<li class=\"card {}\"><h3>{}</h3>\n", fields.tone(), html_escape(fields.text("title")));
+  std::string out = fmt::format("<li class=\"card {}\"><h3>{}</h3>\n", fields.tone(),
+                                breakable(html_escape(fields.text("title"))));
   const std::string value = fields.text("value"), note = fields.text("note");
   if (!value.empty())
     out += fmt::format("<p class=\"figure\"><strong>{}</strong> <span class=\"note\">{}</span></p>\n",
@@ -39,7 +39,7 @@ std::string card_html(const db::Table& table, const std::vector<db::Cell>& row, 
   out += "<dl>\n";
   for (const std::size_t i : facts_of(table, row))
     out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_escape(table_heading(table.columns[i])),
-                       cell_html(row[i], table.columns[i], linked));
+                       breakable(cell_html(row[i], table.columns[i], linked)));
   return out + "</dl></li>\n";
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "pages/column.h"
 #include "pages/page_text.h"
 #include "pages/sparkline.h"
@@ -23,6 +25,13 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
+/// A command is broken between its words, and not at the hyphens of a flag.
+std::string command_html(std::string_view escaped) {
+  std::string out = "<code><span class=\"word\">";
+  for (const char c : escaped) out += c == ' ' ? "</span> <span class=\"word\">" : std::string(1, c);
+  return out + "</span></code>";
+}
+
 }  // namespace
 
 std::string plain_text(const db::Cell& cell) {
@@ -35,8 +44,7 @@ std::string cell_html(const db::Cell& value, const std::string& column, const Li
   if (const auto* text = std::get_if<std::string>(&value)) {
     if (holds_history(column)) return sparkline_svg(*text);
     const std::string_view tone = holds_status(column) ? status_tone(*text) : "";
-    if (column == "command")
-      return fmt::format("<code>{}</code>", html_escape(harmless(*text, kMaxCellBytes)));
+    if (column == "command") return command_html(html_escape(harmless(*text, kMaxCellBytes)));
     if (!tone.empty()) return fmt::format("<span class=\"badge {}\">{}</span>", tone, html_escape(*text));
   }
   const std::string text = html_escape(harmless(shown(value, column), kMaxCellBytes));
@@ -65,6 +73,23 @@ std::string html_escape(std::string_view text) {
       default:
         out += c;
     }
+  return out;
+}
+
+std::string breakable(std::string_view html) {
+  constexpr std::size_t kLongName = 24;  // a shorter one has room on a line of a card
+  std::string out;
+  bool tag = false;
+  while (!html.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, std::min(html.find_first_of(" <>"), html.size()));
+    const std::string_view word = html.substr(0, length);
+    html.remove_prefix(length);
+    tag = word == "<" || (tag && word != ">");
+    for (const char c : word) {
+      out += c;
+      if (!tag && length > kLongName && (c == '_' || c == '/')) out += "<wbr>";
+    }
+  }
   return out;
 }
 

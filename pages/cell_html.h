@@ -23,4 +23,7 @@ using LinkedColumns = std::set<std::string, std::less<>>;
 /// Text for HTML: nothing in it can be a tag or end an attribute.
 [[nodiscard]] std::string html_escape(std::string_view text);
 
+/// The same HTML, in which names of over 24 characters may be broken where a part ends: after "_" and "/".
+[[nodiscard]] std::string breakable(std::string_view html);
+
 }  // namespace ak::pages

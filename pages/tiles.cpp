@@ -17,7 +17,7 @@ std::string tiles_html(const db::Table& rows) {
     const std::string note = fields.text("note");
     out += fmt::format("<li class=\"tile {}\"><span class=\"label\">{}</span> <strong>{}</strong>",
                        fields.tone(), html_escape(fields.text("label")), html_escape(fields.text("value")));
-    if (!note.empty()) out += fmt::format(" <span class=\"note\">{}</span>", html_escape(note));
+    if (!note.empty()) out += fmt::format(" <span class=\"note\">{}</span>", breakable(html_escape(note)));
     if (const auto* history = std::get_if<std::string>(&fields["history"])) out += sparkline_svg(*history);
     out += "</li>\n";
   }

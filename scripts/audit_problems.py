@@ -44,7 +44,7 @@ def holes(output):
         for finding in audit["findings"]:
             if not finding["as_expected"]:
                 of = " of " + finding["tensor"] if finding["tensor"] else ""
-                parts.append("%s%s %s: %s" % (finding["lesion"], of, finding["verdict"],
+                parts.append("%s%s %s: %s" % (finding["mutation"], of, finding["verdict"],
                                               finding["message"] or finding["what"]))
     return "; ".join(parts)
 

@@ -6,10 +6,12 @@
     scripts/first_hour.py --archive FILE.tar.gz   from an archive (docs/install.md), which needs no build
     scripts/first_hour.py --programs FOLDER       with programs that are built already
 
-Flags after `--` go to the search, such as `-- --max-evaluations 2`. Wall time depends on what else the machine does; the CPU time
-of all processes until then is next to it. Exit code 1: a command failed, or a milestone was not reached or not in its order.
+Flags after `--` go to the search, such as `-- --max-evaluations 2`; `--json FILE` writes the seconds to a file, too. Wall time
+depends on what else the machine does; the CPU time of all processes until then is next to it. Exit code 1: a command
+failed, or a milestone was not reached or not in its order.
 """
 import argparse
+import json
 import os
 import pathlib
 import resource
@@ -109,6 +111,7 @@ def main():
     start = arguments.add_mutually_exclusive_group()
     start.add_argument("--archive", type=pathlib.Path)
     start.add_argument("--programs", type=pathlib.Path, help="folder of alphakernel and generate_kernel")
+    arguments.add_argument("--json", type=pathlib.Path, help="file for the milestones")
     arguments.add_argument("search", nargs="*", help="flags of the search, after --")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="ak_first_hour_") as folder:
@@ -116,6 +119,9 @@ def main():
     print(f"{'milestone':24}{'wall s':>8}{'CPU s':>8}")
     for milestone, (wall_s, cpu_s) in reached.items():
         print(f"{milestone:24}{wall_s:8.1f}{cpu_s:8.1f}")
+    if options.json:
+        seconds = {milestone: {"wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)} for milestone, (wall_s, cpu_s) in reached.items()}
+        options.json.write_text(json.dumps(seconds, indent=1) + "\n", encoding="utf-8")
     if tuple(reached) != MILESTONES:
         sys.exit(f"first_hour: expected these milestones in this order: {', '.join(MILESTONES)}")
 

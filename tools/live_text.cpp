@@ -2,12 +2,12 @@
 #include "tools/live_text.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "core/text/terminal.h"
 #include "tools/shown_stdout.h"
 
 namespace ak::tools {
@@ -18,13 +18,12 @@ constexpr auto kPlainInterval = std::chrono::seconds(10);  // a log of a night s
 
 /// Lines that wrap could not be taken back.
 std::string cut_to_terminal(const std::string& text) {
-  winsize size = {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return text;
+  const int columns = terminal_columns(STDOUT_FILENO);
   std::string cut;
-  std::size_t column = 0;
+  int column = 0;
   for (const char c : text) {
     if (c == '\n') column = 0;
-    if (c == '\n' || ++column < size.ws_col) cut += c;
+    if (c == '\n' || ++column < columns) cut += c;
   }
   return cut;
 }
@@ -36,7 +35,7 @@ void print_now(std::string_view bytes) {
   std::fflush(stdout);
 }
 
-LiveText::LiveText() : terminal_(::isatty(STDOUT_FILENO) == 1) {}
+LiveText::LiveText() : terminal_(obeys_sequences(STDOUT_FILENO)) {}
 
 void LiveText::show(const std::string& text) {
   const std::string fitting = terminal_ ? cut_to_terminal(text) : text;

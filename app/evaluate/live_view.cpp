@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/evaluate/live_view.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "core/text/print_stderr.h"
-#include "core/text/stderr_block.h"
+#include "core/text/terminal.h"
 
 namespace ak::app {
 namespace {
@@ -26,24 +24,18 @@ constexpr auto kNewsInterval = std::chrono::seconds(1);
 constexpr auto kPlainInterval = std::chrono::seconds(10);
 constexpr auto kLongRun = std::chrono::minutes(10);
 constexpr auto kLongPlainInterval = std::chrono::minutes(1);
-constexpr int kUnknownColumns = 80;  // what a terminal has that does not say
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-int terminal_columns() {
-  winsize size = {};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUnknownColumns;
+/// https://no-color.org
+bool wants_no_colour() {
+  const char* value = std::getenv("NO_COLOR");
+  return value != nullptr && *value != '\0';
 }
 
 }  // namespace
 
 LiveView::LiveView() {
-  terminal_ = ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
-  colour_ = terminal_ && environment("NO_COLOR").empty();  // https://no-color.org
+  terminal_ = obeys_sequences(STDERR_FILENO);
+  colour_ = terminal_ && !wants_no_colour();
 }
 
 LiveView::~LiveView() { close(); }
@@ -117,7 +109,7 @@ void LiveView::show() {
   if (updated_ != Clock::time_point{})
     view_.search_s = search_s_then_ + std::chrono::duration<double>(now - updated_).count();
   if (terminal_)
-    set_stderr_block(view_lines(view_, terminal_columns(), colour_));
+    set_stderr_block(view_lines(view_, terminal_columns(STDERR_FILENO), colour_));
   else
     print_stderr("{}\n", view_line(view_));
 }

@@ -68,8 +68,10 @@ std::string left_text(const SearchView& view) {
 
 /// What is going on, how far that is, and how long it may take.
 Pieces phase_pieces(const SearchView& view, std::size_t width) {
+  const std::string elapsed = "  " + duration_text(view.elapsed_s);
   std::string name(phase_text(view.phase));
   if (!view.detail.empty()) name += ": " + view.detail;
+  if (name.size() + elapsed.size() > width) name = name.substr(0, width - elapsed.size() - 2) + "..";
   Pieces pieces{{name, Style::bold}};
   if (const auto share = done_share(view)) {
     constexpr std::size_t kLongestBar = 30, kShortestBar = 10,
@@ -78,7 +80,7 @@ Pieces phase_pieces(const SearchView& view, std::size_t width) {
     if (room >= kShortestBar) pieces.push_back({"  " + bar(*share, std::min(room, kLongestBar))});
     pieces.push_back({fmt::format("  {:.0f} %", 100 * *share)});
   }
-  pieces.push_back({"  " + duration_text(view.elapsed_s)});
+  pieces.push_back({elapsed});
   if (const std::string left = left_text(view); !left.empty()) pieces.push_back({", " + left, Style::faint});
   return pieces;
 }
@@ -98,8 +100,8 @@ Pieces count_pieces(const SearchView& view) {
 Pieces best_pieces(const SearchView& view) {
   // What a model predicts is compared with nothing that was measured or counted.
   if (view.progress.best_predicted_ns)
-    return {{fmt::format("best predicted {} (not measured)", format_ns(*view.progress.best_predicted_ns)),
-             Style::good}};
+    return {{fmt::format("best predicted {}", format_ns(*view.progress.best_predicted_ns)), Style::good},
+            {" (not measured)", Style::good}};
   if (!view.progress.best_ns) return {};
   const double best = *view.progress.best_ns;
   Pieces pieces{

@@ -454,8 +454,8 @@ Problem read_problem(const Json& given_json, const std::filesystem::path& folder
   const JsonReader at(json);
   at.only({"format",        "name",      "summary",     "op_type",      "params",        "param_constraints",
            "definition",    "aliases",   "flops",       "bytes_read",   "bytes_written", "tolerance",
-           "distributions", "mutations", kOldMutations, "audit_exempt", "degenerate",    "reference",     "sources",
-           "baselines",     "python"});
+           "distributions", "mutations", kOldMutations, "audit_exempt", "degenerate",    "reference",
+           "sources",       "baselines", "python"});
   Problem problem{.name = read_name(at.member("name")),
                   .summary = at.member("summary").text(),
                   .folder = folder,

@@ -2,7 +2,7 @@
 #include "core/text/print_stderr.h"
 
 #include "core/text/shown_text.h"
-#include "core/text/stderr_block.h"
+#include "core/text/terminal.h"
 
 namespace ak {
 namespace {

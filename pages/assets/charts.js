@@ -7,7 +7,7 @@ const charts = (() => {
   // CSS pixels. A picture takes the width of the page up to `widest`: beyond it a line is too flat to be compared. The
   // narrowest is still read; a narrower window scales it down. A facet is as wide as `facetWidth` at least.
   const widest = 1280, narrowest = 300, facetWidth = 440, gap = 24;
-  const fontSize = 13, characterWidth = 7.2; // of system-ui at that size, on average
+  const fontSize = 13, characterWidth = 7.5; // of system-ui at that size, on average
   // The series colours of page.css; more series than these cannot be distinguished and are drawn in one.
   const palette = Array.from({length: 10}, (_, i) => `var(--series-${i + 1})`);
 
@@ -24,10 +24,15 @@ const charts = (() => {
       .map(([key, heading]) => `${heading}: ${typeof row[chart[key]] === "number" ? number(row[chart[key]]) : row[chart[key]] ?? "–"}`)
       .join("\n");
 
-  const axis = (chart, key, rows = []) => ({
-    label: chart.headings[key], type: chart[`${key}_scale`] === "log" ? "log" : undefined, grid: true, nice: true,
-    tickFormat: d3.max(rows, (row) => Math.abs(row[chart[key]])) < 1e-2 ? ".3~e" : undefined,
-  });
+  const axis = (chart, key, rows = []) => {
+    const largest = d3.max(rows, (row) => Math.abs(row[chart[key]]));
+    const counts = rows.every((row) => Number.isInteger(row[chart[key]]));
+    return {
+      label: chart.headings[key], type: chart[`${key}_scale`] === "log" ? "log" : undefined, grid: true, nice: true,
+      ticks: counts && largest < 10 ? largest : undefined, // no tick between two whole numbers
+      tickFormat: largest < 1e-2 ? (value) => (value === 0 ? "0" : d3.format(".3~e")(value)) : undefined,
+    };
+  };
 
   const colour = (chart, rows) => {
     if (!chart.series) return {};
@@ -44,7 +49,7 @@ const charts = (() => {
 
   const marks = {
     line: (chart, all) => {
-      const rows = drawable(chart, all);
+      const rows = d3.sort(drawable(chart, all), (row) => row[chart.x]);
       const how = {x: chart.x, y: chart.y, z: chart.series, curve: "step-after", stroke: stroke(chart, rows)};
       const last = d3.rollups(rows, (v) => v[v.length - 1], (row) => row[chart.series]).map(([, row]) => row);
       return {
@@ -80,8 +85,8 @@ const charts = (() => {
         x: {label: chart.headings.x, type: "log", grid: true, domain: [left, right], tickFormat: "~g"},
         y: {label: chart.headings.y, type: "log", grid: true, tickFormat: "~g"},
         marks: [Plot.line(lines, {x: "x", y: "y", z: "label", stroke: "currentColor", strokeWidth: 1.5}),
-          Plot.text(lines.filter((_, i) => i % 3 === 2), {x: "x", y: "y", text: "label", textAnchor: "end", dy: -6, fill: "currentColor", stroke: "var(--ground)", strokeWidth: 4}),
           Plot.dot(rows, {x: chart.x, y: chart.y, stroke: stroke(chart, rows), r: 3, strokeOpacity: 0.8}),
+          Plot.text(lines.filter((_, i) => i % 3 === 2), {x: "x", y: "y", text: "label", textAnchor: "end", dy: -6, fill: "currentColor", stroke: "var(--ground)", strokeWidth: 4}),
           Plot.tip(rows, Plot.pointer({x: chart.x, y: chart.y, title: tooltip(chart)}))],
       };
     },
@@ -91,7 +96,7 @@ const charts = (() => {
       return {
         height: 50 + 24 * new Set(rows.map((row) => row[chart.y])).size, marginLeft: margin, marginRight: 60,
         ...colour(chart, rows),
-        x: axis(chart, "x"), y: {label: null, domain: rows.map((row) => row[chart.y]), tickFormat},
+        x: axis(chart, "x", rows), y: {label: null, domain: rows.map((row) => row[chart.y]), tickFormat},
         marks: [Plot.barX(rows, {x: chart.x, y: chart.y, fill: stroke(chart, rows), insetTop: 3, insetBottom: 3}),
           chart.series ? null : Plot.text(rows, {x: chart.x, y: chart.y, text: (row) => number(row[chart.x]), textAnchor: "start", dx: 4, fill: "currentColor"}),
           Plot.ruleX([0]), Plot.tip(rows, Plot.pointerY({x: chart.x, y: chart.y, title: tooltip(chart)}))],
@@ -174,12 +179,17 @@ const charts = (() => {
     },
   };
 
-  // Room for the names of a band axis, and the names shortened to it; on a phone they get less than half.
+  // Room for the names of a band axis, and the names shortened to it: what follows a comma goes first. On a phone they get
+  // less than half.
   function names(rows, key, width) {
     const longest = d3.max(rows, (row) => String(row[key]).length) ?? 0;
-    const room = Math.min(380, 0.42 * width, 16 + characterWidth * longest);
-    const most = Math.floor((room - 16) / characterWidth);
-    return {margin: room, tickFormat: (name) => (String(name).length > most ? `${String(name).slice(0, most - 1)}…` : String(name))};
+    const most = Math.min(longest, Math.floor((Math.min(440, 0.42 * width) - 16) / characterWidth));
+    const tickFormat = (name) => {
+      const text = String(name), head = text.split(", ")[0];
+      if (text.length <= most) return text;
+      return head.length <= most ? head : `${text.slice(0, most - 1)}…`;
+    };
+    return {margin: 16 + characterWidth * most, tickFormat};
   }
 
   // How many facets are side by side, and how wide each is.

@@ -102,6 +102,15 @@ TEST_CASE("no line is as wide as the terminal, however narrow that is") {
   }
 }
 
+TEST_CASE("a narrow terminal has the time, and no half of a remark") {
+  SearchView view{.phase = SearchPhase::references, .elapsed_s = 123};
+  CHECK(view_lines(view, 40, false) == std::vector<std::string>{"compiling headers, references ..  2m03s"});
+  view = halfway();
+  view.progress.best_predicted_ns = 70'050;
+  CHECK(view_lines(view, 40, false).back() == "  best predicted 70.05 us");
+  CHECK(view_lines(view, 80, false).back() == "  best predicted 70.05 us (not measured)");
+}
+
 TEST_CASE("colour changes no letter, and without it there are no sequences") {
   const std::string plain = all_lines(view_lines(halfway(), 80, false));
   std::string coloured = all_lines(view_lines(halfway(), 80, true));

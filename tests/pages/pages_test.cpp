@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "pages/cell_html.h"
 #include "pages/column.h"
 #include "pages/html_document.h"
 #include "pages/page_html.h"
@@ -229,6 +230,14 @@ TEST_CASE("tiles, cards and folds show what their columns say") {
   CHECK(refused("{{tiles kernels}}"));
   CHECK(refused("{{cards kernels}}"));
   CHECK(refused("{{fold kernels wrong}}"));
+}
+
+TEST_CASE("a long name breaks where a part of it ends, and nothing else does") {
+  CHECK(breakable("reduce_sum/reduce_sum_single_pass.cu") ==
+        "reduce_<wbr>sum/<wbr>reduce_<wbr>sum_<wbr>single_<wbr>pass.cu");
+  CHECK(breakable("m8192_n8192_k8192, m64_n64_k64") == "m8192_n8192_k8192, m64_n64_k64");
+  CHECK(breakable("<a href=\"a_page?of_a_very_long_address=1\">a_b</a>") ==
+        "<a href=\"a_page?of_a_very_long_address=1\">a_b</a>");
 }
 
 TEST_CASE("a sparkline is drawn of numbers alone") {

@@ -2,6 +2,7 @@
 // What a report says of a recorded week, and of the same week with what went wrong in it.
 #include <catch2/catch.hpp>
 #include <functional>
+#include <set>
 
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -106,7 +107,7 @@ TEST_CASE("a card of each kernel has its history, what limits it and the gain th
     CHECK(has(card["90 % at"], "evaluation "));
   }
   const std::string html = week.text("html");
-  CHECK(has(html, "<li class=\"card bad\"><h3>gemm_bf16"));
+  CHECK(has(html, "<li class=\"card bad\"><h3>gemm_<wbr>bf16"));
   CHECK(has(html, "<svg class=\"spark\""));
 }
 
@@ -118,6 +119,7 @@ TEST_CASE("each next step has a command and what it can gain") {
   CHECK(has(steps[0]["expected_gain"], "1.26× is known to be possible; at most "));
   CHECK(has(steps[0]["command"], "alphakernel generate --algorithm gemm --a_layout=row"));
   for (const Json& step : steps) CHECK(has(step["command"], "alphakernel "));
+  CHECK(has(week.text("html"), "<span class=\"word\">--a_layout=row</span> <span class=\"word\">--"));
 }
 
 TEST_CASE("searches are folded by problem, and their progress is summed up") {
@@ -125,6 +127,13 @@ TEST_CASE("searches are folded by problem, and their progress is summed up") {
   CHECK(
       has(week.text("html"), "<summary>softmax_bf16 on NVIDIA H200, sm_90a: 100 candidates, best 32.74 µs "));
   const Json measures = week.rows("experiments", "measures");
+  std::set<std::string> drawn;
+  for (const Json& point : week.rows("experiments", "progress")) {
+    drawn.insert(point["problem"]);
+    CHECK(point["since_name"] == "since the beginning (s)");
+    CHECK(point["since"] < 60);
+  }
+  CHECK(drawn.size() == 8);  // kernels that were checked by hand take no place
   CHECK(row_of(measures, "measure", "90 %")["value"] == "4.5");
   CHECK(row_of(measures, "measure", "unseen")["value"] == "8 of 8");
 }

@@ -8,8 +8,8 @@
 #include "core/error.h"
 #include "core/text/json.h"
 #include "core/text/print_stderr.h"
-#include "core/text/stderr_block.h"
 #include "core/text/suggest.h"
+#include "core/text/terminal.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
@@ -124,7 +124,7 @@ Json report_json(const app::SelfcheckReport& report, const app::Target& target) 
 }
 
 void show_progress(std::size_t done, std::size_t all) {
-  if (::isatty(STDERR_FILENO) != 0) set_stderr_block({fmt::format("{} of {}", done, all)});
+  if (obeys_sequences(STDERR_FILENO)) set_stderr_block({fmt::format("{} of {}", done, all)});
 }
 
 std::optional<Gate> gate_named(const std::string& name) {
@@ -177,7 +177,7 @@ int run_selfcheck(const app::Arguments& arguments) {
     fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const app::SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
-  if (::isatty(STDERR_FILENO) != 0) set_stderr_block({});
+  if (obeys_sequences(STDERR_FILENO)) set_stderr_block({});
   json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
 }

@@ -43,14 +43,21 @@ FROM listed l JOIN grouped g ON g.definition = l.definition AND g.device = l.dev
 ORDER BY g.own, g.latest DESC, l.started_at DESC, l.search DESC LIMIT 200;
 
 -- @progress Best score so far, by the time since the search began; the latest twelve searches
-WITH latest AS (SELECT id FROM searches WHERE id IN (SELECT id FROM report_searches) ORDER BY started_at DESC, id DESC LIMIT 12),
+WITH latest AS (SELECT id FROM searches WHERE id IN (SELECT id FROM report_searches) AND proposer <> 'user' ORDER BY started_at DESC, id DESC LIMIT 12),
 run AS (
   SELECT e.search_id, e.id, e.ended_at, min(CASE WHEN e.status = 'ok' THEN e.score_ns END) OVER (PARTITION BY e.search_id ORDER BY e.id) AS best_ns
   FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
   WHERE e.search_id IN (SELECT id FROM latest) AND p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile')),
-step AS (SELECT *, lag(best_ns) OVER (PARTITION BY search_id ORDER BY id) AS before, lead(id) OVER (PARTITION BY search_id ORDER BY id) AS next FROM run)
+step AS (SELECT *, lag(best_ns) OVER (PARTITION BY search_id ORDER BY id) AS before, lead(id) OVER (PARTITION BY search_id ORDER BY id) AS next FROM run),
+point AS (
+  SELECT t.*, max(0, (julianday(t.ended_at) - julianday(s.started_at)) * 86400) AS seconds
+  FROM step t JOIN searches s ON s.id = t.search_id
+  WHERE t.best_ns IS NOT NULL AND (t.before IS NULL OR t.best_ns < t.before OR t.next IS NULL)),
+-- One unit for all of them, in which the longest has a number of one to three digits.
+unit AS (
+  SELECT iif(longest < 300, 1, iif(longest < 18000, 60, 3600)) AS seconds, iif(longest < 300, 's', iif(longest < 18000, 'min', 'h')) AS symbol
+  FROM (SELECT max(seconds) AS longest FROM point))
 SELECT d.name || ' on ' || v.name || iif(v.kind = 'emulator', ' (estimated cost, no time)', '') AS problem, 'search ' || s.id AS search_name,
-       max(0, (julianday(t.ended_at) - julianday(s.started_at)) * 1440) AS since_minutes, t.best_ns / 1000 AS best_us
-FROM step t JOIN searches s ON s.id = t.search_id JOIN definitions d ON d.id = s.definition_id JOIN devices v ON v.id = s.device_id
-WHERE t.best_ns IS NOT NULL AND (t.before IS NULL OR t.best_ns < t.before OR t.next IS NULL)
+       t.seconds / u.seconds AS since, 'since the beginning (' || u.symbol || ')' AS since_name, t.best_ns / 1000 AS best_us
+FROM point t JOIN unit u JOIN searches s ON s.id = t.search_id JOIN definitions d ON d.id = s.definition_id JOIN devices v ON v.id = s.device_id
 ORDER BY problem, s.id, t.id;

@@ -50,6 +50,7 @@ SELECT m.variant AS id, (SELECT min(p.parent_id) FROM variant_parents p WHERE p.
        || coalesce(', ' || round((SELECT min(e.score_ns) FROM evaluations e WHERE e.variant_id = m.variant AND +e.search_id = m.search AND e.status = 'ok' AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id)) / 1000, 2)
          || iif((SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = m.search) = 'emulator', ' µs estimated', ' µs'), '') AS step
 FROM members m JOIN variants v ON v.id = m.variant
+WHERE (SELECT count(*) FROM members) > 1 -- a line of one step says nothing
 ORDER BY m.variant;
 
 -- @diffs What each step changed in the source

@@ -6,7 +6,7 @@ FROM evaluations e WHERE e.gate IS NOT NULL AND e.search_id IN (SELECT id FROM r
 GROUP BY 1, 2 ORDER BY candidates DESC LIMIT 30;
 
 -- @audits Do the checks of the problems notice deliberate mistakes?
-SELECT d.name AS definition, v.name AS device, a.passed, a.audited_at,
+SELECT d.name AS definition, v.name AS device, iif(a.passed, 'yes', 'no') AS passed, a.audited_at,
        (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.verdict = 'rejected') AS mistakes_noticed,
        (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.as_expected = 0) AS surprises
 FROM audits a JOIN definitions d ON d.id = a.definition_id JOIN devices v ON v.id = a.device_id

@@ -94,6 +94,29 @@ async function keyboardFaults(tab) {
 /** Text that a page of the data says to be its own doing; scripts of the data would have set it. */
 const ranScript = (tab) => tab.evaluate(() => window.pwned !== undefined || window.name === "pwned");
 
+/** Words that are there and cannot be read: labels cut to nothing, and lines under the button of their row. */
+async function hiddenWords(tab) {
+  return tab.evaluate(() => {
+    const faults = [];
+    for (const figure of document.querySelectorAll("figure.chart")) {
+      const cut = [...figure.querySelectorAll("svg text")].filter((text) => text.textContent === "…").length;
+      if (cut) faults.push(`chart: ${cut} labels have no letter: ${figure.querySelector("figcaption").textContent}`);
+    }
+    const linesOf = (cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return [...range.getClientRects()];
+    };
+    for (const button of document.querySelectorAll("button.more")) {
+      const place = button.getBoundingClientRect();
+      const under = (line) => line.right > place.left + 1 && line.left < place.right - 1 && line.bottom > place.top + 1 && line.top < place.bottom - 1;
+      const hidden = [...button.closest("tr").children].find((cell) => !cell.contains(button) && linesOf(cell).some(under));
+      if (hidden) faults.push(`layout: a button is on "${hidden.textContent.slice(0, 60)}"`);
+    }
+    return faults;
+  });
+}
+
 async function layoutFaults(tab) {
   return tab.evaluate(() => {
     const faults = [];
@@ -164,6 +187,7 @@ export async function visit(context, url, allowed, options = {}) {
     paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN,
   }));
   faults.push(...(await layoutFaults(tab)));
+  faults.push(...(await hiddenWords(tab)));
   faults.push(...(await accessibilityFaults(tab)));
   if (options.screenshot) await tab.screenshot({ path: options.screenshot, fullPage: true });
   faults.push(...(await keyboardFaults(tab)));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/text/stderr_block.h"
+#include "core/text/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -52,6 +55,18 @@ StderrBlock& stderr_block() {
 }
 
 }  // namespace
+
+bool obeys_sequences(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+int terminal_columns(int descriptor) {
+  constexpr int kUnknownColumns = 80;  // what the first terminals of such computers had
+  winsize size = {};
+  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUnknownColumns;
+}
 
 void set_stderr_block(std::vector<std::string> lines) { stderr_block().set(std::move(lines)); }
 
