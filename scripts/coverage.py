@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["core", "emulator", "codegen", "runtime", "profiler", "db", "agent", "app", "pages", "serve", "tools"]
+ROOMS = ["core", "emulator", "codegen", "runtime", "profiler", "db", "agent", "app", "serve", "tools"]
 
 
 def counted_lines(build: pathlib.Path, root: pathlib.Path) -> dict[str, dict[int, int]]:

@@ -1,6 +1,6 @@
 # The rooms, each after all rooms that it may know; the order of add_subdirectory() in the main CMakeLists.txt, too. What
 # `include` has is for programs of others and named in angle brackets: it may know no room.
-set(rooms include core emulator codegen runtime profiler db agent app pages serve tools)
+set(rooms include core emulator codegen runtime profiler db agent app serve/pages serve tools)
 set(may_include)
 set(may_core)
 set(may_emulator core)
@@ -10,6 +10,6 @@ set(may_profiler core runtime)
 set(may_db core)
 set(may_agent core codegen)
 set(may_app core codegen runtime profiler db agent)
-set(may_pages core db)
-set(may_serve core codegen runtime profiler db app pages)
-set(may_tools core codegen runtime profiler db agent app pages serve)
+set(may_serve/pages core db)
+set(may_serve core codegen runtime profiler db app serve/pages)
+set(may_tools core codegen runtime profiler db agent app serve/pages serve)

@@ -33,6 +33,8 @@ foreach(room IN LISTS rooms)
     string(APPEND violations "  ${room}: a room has a README.md\n")
   endif()
 endforeach()
+# A room in a room was found with both.
+list(REMOVE_DUPLICATES files)
 # What git keeps; builds and folders of a person's own are not counted.
 file(GLOB at_the_top RELATIVE ${ROOT} ${ROOT}/*)
 set(top_folders)

@@ -6,7 +6,7 @@
 
 namespace ak {
 
-/// A text file compiled into the binary (cmake/targets.cmake, ak_embed). Both views live as long
+/// A text file compiled into the binary (tools/cmake/targets.cmake, ak_embed). Both views live as long
 /// as the program.
 struct EmbeddedFile {
   std::string_view name;  ///< path relative to the folder that embeds it

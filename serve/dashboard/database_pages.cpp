@@ -11,13 +11,13 @@
 #include "dashboard_assets.h"
 #include "dashboard_pages.h"
 #include "db/read/reader.h"
-#include "pages/column.h"
-#include "pages/device_limits.h"
-#include "pages/html_document.h"
-#include "pages/page_html.h"
-#include "pages/page_text.h"
-#include "pages/quantity_text.h"
 #include "serve/dashboard/cached_ptx.h"
+#include "serve/pages/column.h"
+#include "serve/pages/device_limits.h"
+#include "serve/pages/html_document.h"
+#include "serve/pages/page_html.h"
+#include "serve/pages/page_text.h"
+#include "serve/pages/quantity_text.h"
 
 namespace ak::dashboard {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "pages/page.h"
 #include "serve/dashboard/dashboard_server.h"
+#include "serve/pages/page.h"
 
 namespace ak::dashboard {
 

@@ -7,8 +7,8 @@
 #include "core/error.h"
 #include "db/read/named_queries.h"
 #include "db/sqlite.h"
-#include "pages/report/report.h"
 #include "serve/dashboard/database_pages.h"
+#include "serve/pages/report/report.h"
 #include "tests/db/synthetic_database.h"
 #include "tests/support/run_program.h"
 

@@ -77,7 +77,7 @@ std::vector<Registry> registries() {
       {"mutations", names_of(kAutomaticMutations, &AutomaticMutation::name), "", "", "docs/checking.md"},
       {"library baselines", Names(kLibraryBaselines.begin(), kLibraryBaselines.end()), "", "",
        "docs/problem.md"},
-      {"report sections", stems("pages/report/sections", ".sql"), "pages/report/sections", ".md",
+      {"report sections", stems("serve/pages/report/sections", ".sql"), "serve/pages/report/sections", ".md",
        "docs/report.md"},
       {"pages of the dashboard", stems("serve/dashboard/pages", ".sql"), "serve/dashboard/pages", ".md"},
   };

@@ -9,7 +9,7 @@
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "core/time_limit.h"
-#include "pages/report/report.h"
+#include "serve/pages/report/report.h"
 #include "tools/command_line.h"
 #include "tools/former_names.h"
 #include "tools/number_options.h"
