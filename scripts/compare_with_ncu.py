@@ -31,7 +31,7 @@ def catalog():
 
 def longest(path):
     """The launch that takes longest, of what the program printed."""
-    launches = json.loads(path.read_text().strip().splitlines()[-1])["profile"]["launches"]
+    launches = json.loads(path.read_text().strip().splitlines()[-1])["record"]["profile"]["launches"]
     return max(launches, key=lambda launch: launch["metrics"].get("time/duration", 0))
 
 

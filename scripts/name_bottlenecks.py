@@ -44,7 +44,8 @@ def judged(row, options):
     printed, problem = profile(row, options)
     if printed is None:
         return line | {"evidence": problem}, None
-    analysis, seen = printed.get("analysis", {}), printed.get("profile", {})
+    record = printed["record"]
+    analysis, seen = record.get("analysis", {}), record.get("profile", {})
     seen = seen[0] if isinstance(seen, list) else seen
     named = analysis.get("bottleneck", "")
     line |= {"named": named, "at_most": f"{analysis.get('at_most', 0):.2f}", "evidence": analysis.get("evidence", ""),

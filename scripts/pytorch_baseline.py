@@ -39,7 +39,6 @@ def gemm(torch, p, a, b, bias=None):
     b = b.t() if p["b_layout"] == "column" else b
     if p["dtype"] == "int8":
         return torch._int_mm(a, b)
-    torch.backends.cuda.matmul.allow_tf32 = p["precision"] == "tf32"
     product = torch.mm(a, b) if bias is None else torch.addmm(bias, a, b)
     return activated(torch, product, p["activation"])
 
@@ -87,6 +86,15 @@ def variants(torch, instance, with_compile):
                     return call(**inputs)
             found[f"pytorch sdpa {name}"] = pinned
     return found
+
+
+def set_precision(torch, params):
+    """TF32 where the problem's params ask for it: outside of what is compiled and timed."""
+    torch.set_float32_matmul_precision("high" if wants_tf32(params) else "highest")
+
+
+def wants_tf32(params):
+    return params.get("precision") == "tf32"
 
 
 def median(values):
@@ -173,8 +181,10 @@ def copy_bandwidth_gbps(torch, timer):
 
 def time_all(torch, instance, options):
     timer = Timer(torch)
+    set_precision(torch, instance.params)
     print(f"# PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, {instance.definition}; copy bandwidth "
           f"{copy_bandwidth_gbps(torch, timer):.0f} GB/s", file=sys.stderr)
+    torch.backends.cuda.matmul.allow_tf32 = instance.params.get("precision") == "tf32"
     check_expression(torch, instance)
     rows = []
     for workload in instance.workloads:

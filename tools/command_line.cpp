@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/text/locations.h"
@@ -220,21 +221,46 @@ bool ProblemFlags::chosen() const {
          std::ranges::any_of(options_, [](const auto& entry) { return entry.second->count() > 0; });
 }
 
-std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
+std::map<std::string, std::string> ProblemFlags::given_params() const {
   if (!problem_)
     fail(ExitCode::usage,
          "say what to write: --algorithm NAME (alphakernel algorithms lists them) or --problem DIR");
   std::map<std::string, std::string> given;
-  for (const auto& [name, value] : defaults) given[name] = to_string(value);
   for (const auto& [name, option] : options_) {
     if (option->count() == 0) continue;
     const std::string& text = values_.at(name);
     given[name] = text.empty() ? "true" : text;  // a bare --causal
   }
+  return given;
+}
+
+Params ProblemFlags::chosen_params(const Params& defaults) const {
+  std::map<std::string, std::string> given = given_params();
+  for (const auto& [name, value] : defaults) given.try_emplace(name, to_string(value));
   const Params chosen = codegen::choose_params(*problem_, given);
   note_choices(defaults, chosen);
+  return chosen;
+}
+
+std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
+  const Params chosen = chosen_params(defaults);
   auto instance = codegen::instantiate(*problem_, chosen);
   return shape_.empty() ? instance : codegen::with_shape(*instance, shape_);
+}
+
+Json ProblemFlags::request(const Params& of_kernel) const {
+  // Says where a flag decides against the kernel.
+  static_cast<void>(chosen_params(of_kernel));
+  Json request = Json::object();
+  const std::string& named = folder_.empty() ? algorithm_ : folder_;
+  if (!named.empty()) request["problem"] = named;
+  for (const auto& [name, text] : given_params()) request["params"][name] = text;
+  std::istringstream parts(shape_);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string axis = part.substr(0, part.find('='));
+    request["shape"][axis] = part.substr(std::min(part.size(), axis.size() + 1));
+  }
+  return request;
 }
 
 void ProblemFlags::note_choices(const Params& of_kernel, const Params& chosen) const {

@@ -73,9 +73,16 @@ class ProblemFlags {
   [[nodiscard]] bool chosen() const;
   /// Call after parsing. `defaults` are params that apply where no flag was given.
   [[nodiscard]] std::shared_ptr<const ProblemInstance> instance(const Params& defaults = {}) const;
+  /// Call after parsing: `problem`, `params` and `shape` of an operation's request, as far as flags say them. The params
+  /// of the kernel are for notes where a flag decides otherwise.
+  [[nodiscard]] Json request(const Params& of_kernel) const;
 
  private:
   void add_param_flags(CLI::App& app);
+  /// What flags say of the params. Throws Error(usage) where no problem is known.
+  [[nodiscard]] std::map<std::string, std::string> given_params() const;
+  /// `defaults` with what flags say above them.
+  [[nodiscard]] Params chosen_params(const Params& defaults) const;
   /// Says where the kernel or a flag decided against the other, or against a default.
   void note_choices(const Params& of_kernel, const Params& chosen) const;
   std::string algorithm_, folder_, shape_;

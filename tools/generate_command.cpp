@@ -36,6 +36,22 @@ std::vector<Candidate> port_first(app::PortOrigin origin, app::SearchSetup& setu
   return run.port->candidates;
 }
 
+/// Kernels that a search begins with, as a command line names them.
+struct FirstKernels {
+  std::string start, only, from;
+};
+
+void add_first_kernel_flags(CLI::App& app, FirstKernels& first) {
+  app.add_option(
+      "--start", first.start,
+      "your own kernel, named as for `evaluate`: seeds the search and is the baseline of the report");
+  app.add_option("--template", first.only, "search only this template, e.g. softmax_online.cu");
+  app.add_option(
+      "--from", first.from,
+      "port this kernel, named as for `evaluate`. The problem and its parameters are its own "
+      "unless flags say otherwise; the search begins with it, or with its best relative that can be built");
+}
+
 }  // namespace
 
 std::optional<app::GenerateCommand> generate_command(const app::Arguments& arguments, std::string command,
@@ -47,23 +63,16 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
   set_style(app, kExamples);
   app::GenerateCommand generate;
   app::SearchFlags& flags = generate.flags;
-  std::string start, only, from;
+  FirstKernels first;
   add_search_flags(app, flags);
-  app.add_option(
-      "--start", start,
-      "your own kernel, named as for `evaluate`: seeds the search and is the baseline of the report");
-  app.add_option("--template", only, "search only this template, e.g. softmax_online.cu");
-  app.add_option(
-      "--from", from,
-      "port this kernel, named as for `evaluate`. The problem and its parameters are its own "
-      "unless flags say otherwise; the search begins with it, or with its best relative that can be built");
+  add_first_kernel_flags(app, first);
   const std::string origin_word = peek(arguments, "--from");
   const std::filesystem::path db_file = named_database(arguments);
   std::optional<app::KernelChoice> origin;
   if (!origin_word.empty()) origin = app::choose_kernel(origin_word, db_file);
   const ProblemFlags problem_flags(app, arguments, origin ? origin->problem : "");
   if (!parse(app, arguments)) return std::nullopt;
-  if (origin && !start.empty())
+  if (origin && !first.start.empty())
     fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
   if (view != nullptr) view->open(flags.quiet || flags.json);
   const auto problem = problem_flags.instance(origin ? origin->params : Params{});
@@ -73,11 +82,11 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
   generate.setup.run.view = view;
   app::SearchRun& run = generate.setup.run;
   std::vector<Candidate> own;
-  if (!start.empty()) own.push_back(app::choose_kernel(start, db_file).candidate);
+  if (!first.start.empty()) own.push_back(app::choose_kernel(first.start, db_file).candidate);
   if (origin) own = port_first({.choice = *origin, .word = origin_word}, generate.setup);
   run.templates =
-      app::starting_points(*run.problem, run.target.arch, own, only, app::fixed_tunables(flags.fixed));
-  run.own_kernel = !start.empty();
+      app::starting_points(*run.problem, run.target.arch, own, first.only, app::fixed_tunables(flags.fixed));
+  run.own_kernel = !first.start.empty();
   return generate;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -31,6 +32,10 @@ int guarded_main(const std::function<int()>& body) {
   } catch (const Error& error) {
     print_stderr("error: {}\n", error.what());
     return static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    // The standard library's own: a link to itself, a folder that may not be entered, a file that went away.
+    print_stderr("error: cannot use {}: {}\n", error.path1().string(), error.code().message());
+    return static_cast<int>(ExitCode::bad_input);
   } catch (const std::exception& error) {
     return unexpected(error);
   }

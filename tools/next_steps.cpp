@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "codegen/export/export.h"
+#include "codegen/problem/problem_catalog.h"
 #include "tools/search_report.h"
 
 namespace ak::tools {
@@ -33,23 +35,37 @@ std::string database_flag(const app::SearchSetup& setup) {
              : " --db " + shell_word(setup.database.string());
 }
 
+/// " --problem FOLDER" where commands do not know the problem by its name.
+std::string problem_flag(const ProblemInstance& problem) {
+  const bool named = std::ranges::any_of(codegen::list_problems(), [&](const codegen::CatalogEntry& known) {
+    return known.name == problem.problem && known.folder == problem.folder;
+  });
+  return named ? "" : " --problem " + shell_word(problem.folder.string());
+}
+
+/// A folder that an export may fill.
+std::string export_folder(const std::string& name) {
+  return std::filesystem::exists(name) ? name + "_export/" : name + "/";
+}
+
 std::vector<Step> steps_after(const app::SearchSetup& setup, const app::SearchOutcome& outcome) {
   const std::string db = database_flag(setup);
   const app::SearchRun& run = setup.run;
+  const std::string known = problem_flag(*run.problem) + db;
   if (!outcome.loop.best)
     return {{fmt::format("alphakernel query failures search={}{}", outcome.loop.search, db),
              "why candidates failed"}};
   const std::string kernel = shell_word(run.paths.kernel.string());
   if (!outcome.summary.executed)
-    return {{fmt::format("alphakernel evaluate {}{}", kernel, db),
+    return {{fmt::format("alphakernel evaluate {}{}", kernel, known),
              "check and time it, on a machine that runs kernels"}};
-  const std::string folder = codegen::export_name(run.problem->definition) + "/";
-  return {
-      {fmt::format("alphakernel profile {}{}", kernel, db), "what limits it"},
-      {fmt::format("alphakernel export search:{}{} --output {}", outcome.loop.search, db, shell_word(folder)),
-       "a folder for C++, CMake and PyTorch"},
-      {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
-       "this search as a page"}};
+  const std::string folder = export_folder(codegen::export_name(run.problem->definition));
+  return {{fmt::format("alphakernel profile {}{}", kernel, known), "what limits it"},
+          {fmt::format("alphakernel export search:{}{} --output {}", outcome.loop.search, known,
+                       shell_word(folder)),
+           "a folder for C++, CMake and PyTorch"},
+          {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
+           "this search as a page"}};
 }
 
 }  // namespace

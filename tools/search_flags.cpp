@@ -24,9 +24,8 @@ std::string strategy_help() {
   return help;
 }
 
-}  // namespace
-
-void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
+/// For what kernels are made, and where the best goes.
+void add_target_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--arch,--target", flags.arch,
                  "what to compile for: sm_90a, hopper, h200, native (default: native)");
   app.add_option(
@@ -42,6 +41,10 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
          "search only points with this value of a tunable, e.g. BM=128 or BM=64,128; templates without it "
          "are left out")
       ->allow_extra_args(false);
+}
+
+/// Who proposes candidates.
+void add_proposer_flags(CLI::App& app, app::SearchFlags& flags) {
   add_choice(
       app, "--proposer", flags.proposer, {"auto", "search", "llm", "hybrid"},
       "who proposes candidates: search, llm (a language model), hybrid (both), auto (default: hybrid where "
@@ -54,6 +57,10 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
          "be given several times")
       ->allow_extra_args(false);
   app.add_option("--record", flags.record, "append every exchange with the model to this file");
+}
+
+/// With what a search begins, and what is drawn.
+void add_start_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_flag("--no-predict", flags.no_predict,
                "measure every point, also where a fitted model predicts that it is too slow");
   app.add_option("--best", flags.best,
@@ -65,12 +72,20 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_flag("--deterministic", flags.deterministic,
                "one evaluation and one question at a time, and all that is drawn from the seed: on the CPU "
                "device every run of a seed is the same");
+}
+
+/// What it works with.
+void add_place_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_option("--cache", flags.cache,
                  "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
   add_integer(app, "--workers", app::kWorkers, into(flags.workers),
               "compile workers (default: one per core, at most 16)");
+}
+
+/// When it ends.
+void add_budget_flags(CLI::App& app, app::SearchFlags& flags) {
   add_integer(app, "--max-evaluations", {}, into(flags.max_evaluations), "stop after this many candidates");
   add_integer(app, "--max-compilations", {}, into(flags.max_compilations),
               "stop after this many builds that were not cached");
@@ -82,6 +97,16 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
               "stop after this many evaluations in a row without a new best");
   app.add_option("--target-performance", flags.target,
                  "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol");
+}
+
+}  // namespace
+
+void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
+  add_target_flags(app, flags);
+  add_proposer_flags(app, flags);
+  add_start_flags(app, flags);
+  add_place_flags(app, flags);
+  add_budget_flags(app, flags);
   add_unaudited_flag(app, flags.unaudited);
   app.add_flag("--json", flags.json, "print the result as one JSON object on stdout");
   app.add_flag("--quiet,-q", flags.quiet, "no progress");

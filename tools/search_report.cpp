@@ -58,28 +58,26 @@ void print_models(const app::SearchRun& search, const agent::LoopResult& loop) {
     fmt::print("  no more candidates by models: {}\n", loop.source_end);
 }
 
-void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
-                   const agent::LoopResult& loop, const codegen::RunSummary& run,
-                   const app::OutputPaths& paths, const std::filesystem::path& database) {
-  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
-             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
-             loop.progress.elapsed_s, loop.stop_reason);
-  print_models(search, loop);
-  if (!loop.best) {
-    fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
-               run.executed ? "verified" : "working", database.string());
-    print_failures(loop.search, database);
-    if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
-    return;
-  }
-  if (loop.progress.duplicates > 0)
-    fmt::print("{} of them were the same program as another, and share its times\n",
-               loop.progress.duplicates);
-  if (loop.progress.reused > 0)
-    fmt::print("{} points were measured by earlier searches, and not again\n", loop.progress.reused);
-  if (loop.progress.pruned > 0)
-    fmt::print("{} points were not measured: a model predicted that they are too slow\n",
-               loop.progress.pruned);
+void print_no_kernel(const agent::LoopResult& loop, const codegen::RunSummary& run,
+                     const std::filesystem::path& database) {
+  fmt::print("no {} kernel was found; see: alphakernel query --db {} \"SELECT * FROM failures\"\n",
+             run.executed ? "verified" : "working", database.string());
+  print_failures(loop.search, database);
+  if (loop.held_out.disqualified > 0) fmt::print("held-out shapes: {}\n", run.held_out);
+}
+
+/// Points that were not measured, and why.
+void print_unmeasured(const agent::Progress& progress) {
+  if (progress.duplicates > 0)
+    fmt::print("{} of them were the same program as another, and share its times\n", progress.duplicates);
+  if (progress.reused > 0)
+    fmt::print("{} points were measured by earlier searches, and not again\n", progress.reused);
+  if (progress.pruned > 0)
+    fmt::print("{} points were not measured: a model predicted that they are too slow\n", progress.pruned);
+}
+
+/// Its point, and those that are as fast.
+void print_best_point(const agent::LoopResult& loop) {
   fmt::print("best: {}{}\n", std::filesystem::path(loop.best->request.candidate.name).filename().string(),
              point_text(loop.best->request.candidate.tunables));
   for (const agent::Tie& tie : loop.ties) {
@@ -91,13 +89,20 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
   if (loop.predicted)
     fmt::print("  predicted, not measured: {}, by the model {}\n", app::predicted_text(*loop.predicted),
                loop.predicted->model);
-  fmt::print("{}", app::evaluation_text(problem, loop.best->result));
+}
+
+/// What was done with it after the search, and what limits it.
+void print_judgement(const codegen::RunSummary& run) {
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);
   for (const std::string& cross_check : run.duration_checks) fmt::print("  cross-check: {}\n", cross_check);
+}
+
+/// What it is compared with, and what its figures are.
+void print_standing(const agent::LoopResult& loop, const codegen::RunSummary& run) {
   if (run.baseline_ns && loop.best->result.score_ns) {
     fmt::print("  {:.2f} times as fast as {} ({}{})\n", *run.baseline_ns / *loop.best->result.score_ns,
                run.baseline_label, app::format_ns(*run.baseline_ns),
@@ -110,10 +115,29 @@ void print_summary(const app::SearchRun& search, const ProblemInstance& problem,
                run.ranking.empty() ? "" : "  " + run.ranking + "\n");
   if (!run.executed)
     fmt::print("  nothing was executed: this kernel is built and ranked by its resources, not verified\n");
+}
+
+void print_places(const app::OutputPaths& paths, const std::filesystem::path& database) {
   std::string files = paths.kernel.string();
   for (const auto* file : {&paths.explanation, &paths.test, &paths.launcher, &paths.result})
     if (std::filesystem::exists(*file)) files += ", " + file->filename().string();
   fmt::print("wrote {}\ndatabase: {}\n", files, database.string());
+}
+
+void print_summary(const app::SearchRun& search, const agent::LoopResult& loop,
+                   const codegen::RunSummary& run, const std::filesystem::path& database) {
+  const ProblemInstance& problem = *search.problem;
+  fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
+             loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
+             loop.progress.elapsed_s, loop.stop_reason);
+  print_models(search, loop);
+  if (!loop.best) return print_no_kernel(loop, run, database);
+  print_unmeasured(loop.progress);
+  print_best_point(loop);
+  fmt::print("{}", app::evaluation_text(problem, loop.best->result));
+  print_judgement(run);
+  print_standing(loop, run);
+  print_places(search.paths, database);
 }
 
 }  // namespace
@@ -124,8 +148,7 @@ void print_search(const app::SearchSetup& setup, const app::SearchOutcome& outco
   } else {
     if (setup.show_leaders && outcome.loop.leaders.size() > 1)
       print_leaders(outcome.loop, outcome.summary.emulated);
-    print_summary(setup.run, *setup.run.problem, outcome.loop, outcome.summary, setup.run.paths,
-                  setup.database);
+    print_summary(setup.run, outcome.loop, outcome.summary, setup.database);
   }
   std::fflush(stdout);  // the next search of a session takes long
 }

@@ -93,8 +93,8 @@ Json subject_comparison_json(const SubjectComparison& comparison) {
             {"verdict", comparison.verdict},
             {"measure", comparison.estimated ? "estimated_cost" : "gpu_time"},
             {"pair", comparison.pair_is},
-            {"test", comparison.test ? test_json(*comparison.test) : Json()},
             {"notes", comparison.notes}};
+  if (comparison.test) json["test"] = test_json(*comparison.test);
   json["figures"] = json["by_definition"] = json["pairs"] = Json::array();
   for (const ComparedMetric& metric : comparison.metrics)
     json["figures"].push_back({{"name", metric.name},

@@ -352,4 +352,12 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   return text;
 }
 
+std::string evaluation_page(const std::string& name, const ProblemInstance& problem,
+                            const EvaluationResult& result) {
+  const Outcome& outcome = result.outcome;
+  return fmt::format("{}: {}{}{}\n{}", name, to_string(outcome.status),
+                     outcome.gate ? fmt::format(" (gate {})", to_string(*outcome.gate)) : "",
+                     outcome.message.empty() ? "" : ": " + outcome.message, evaluation_text(problem, result));
+}
+
 }  // namespace ak::app

@@ -51,4 +51,8 @@ void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, con
 /// The same for people: one line for each check that failed and each workload timed.
 [[nodiscard]] std::string evaluation_text(const ProblemInstance& problem, const EvaluationResult& result);
 
+/// That below a line with the kernel's name, how the evaluation ended, at which gate and why.
+[[nodiscard]] std::string evaluation_page(const std::string& name, const ProblemInstance& problem,
+                                          const EvaluationResult& result);
+
 }  // namespace ak::app

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/experiment/listed_result.h"
 
+#include <algorithm>
 #include <regex>
 
 #include "app/experiment/experiment_report.h"
+#include "app/experiment/manifest.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
 
@@ -45,6 +47,21 @@ ListedResult listed_result(const ResultFolder& folder) {
   else if (std::filesystem::exists(text))
     read_report_text(read_file(text), result);
   return result;
+}
+
+std::vector<std::filesystem::path> result_folders() {
+  std::vector<std::filesystem::path> roots{kResultsFolder}, folders;
+  for (const std::filesystem::path& root : manifest_search_path()) roots.push_back(root / "results");
+  for (const std::filesystem::path& root : roots) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(root, missing)) {
+      if (std::filesystem::exists(entry.path() / "manifest.json"))
+        folders.push_back(std::filesystem::canonical(entry.path()));
+    }
+  }
+  std::ranges::sort(folders);
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  return folders;
 }
 
 }  // namespace ak::app

@@ -17,6 +17,12 @@ struct ListedResult {
   [[nodiscard]] bool finished() const { return status != "unfinished"; }
 };
 
+/// Below the working folder and below the folders of manifests: where results lie.
+inline constexpr const char* kResultsFolder = "experiments/results";
+
+/// Every folder of results there, sorted.
+[[nodiscard]] std::vector<std::filesystem::path> result_folders();
+
 /// From report.json, else from report.md, which alone is kept of recorded results. A folder with neither is unfinished.
 [[nodiscard]] ListedResult listed_result(const ResultFolder& folder);
 

@@ -104,6 +104,12 @@ Field kernel_resources() {
                  integer("stack_bytes", "stack of a thread", "bytes")});
 }
 
+/// Of an answer in full: `form` says where the record's members are described.
+Field record(std::string_view form) { return maybe(value(ValueKind::any, "record", form)); }
+
+constexpr std::string_view kEvaluationRecord =
+    "in full: every check, measurement, count and message, times in ns (docs/result_json.md, `best`)";
+
 Fields evaluation_fields() {
   return Fields{text("status", "how it ended: ok, incorrect, compile_error, ..."),
                 text("meaning", "that, in words"),
@@ -116,10 +122,13 @@ Fields evaluation_fields() {
          Fields{object("checks", "Checks", "comparisons with the reference",
                        {integer("passed", "how many passed"), integer("of", "how many were made"),
                         maybe(list_of(failed_check()))}),
-                maybe(list_of(measurement())), maybe(list_of(kernel_resources())),
+                maybe(list_of(measurement())),
+                maybe(list_of(kernel_resources())),
                 maybe(object(
                     "occupancy", "Occupancy", "resident warps",
-                    {number("ratio", "over the most that an SM holds"), text("limiter", "what limits it")}))};
+                    {number("ratio", "over the most that an SM holds"), text("limiter", "what limits it")})),
+                record(kEvaluationRecord),
+                maybe(text("page", "in full: the evaluation as text"))};
 }
 
 Field gate_promise() {
@@ -138,7 +147,7 @@ Field problem_parameter() {
 Field shape() {
   return object("shapes", "Shape", "the problem's shapes",
                 {text("name", "of the shape"), value(ValueKind::integers, "axes", "its sizes"),
-                 flag("timed", "kernels are timed on it"),
+                 flag("checked", "results are checked on it"), flag("timed", "kernels are timed on it"),
                  flag("on_emulator", "it is small enough for the CPU device")});
 }
 
@@ -172,6 +181,7 @@ Field prediction() {
        nullable(number("low_ns", "of the interval of the fitted model", "ns")),
        nullable(number("high_ns", "of the interval of the fitted model", "ns")),
        text("limiter", "what limits it there"), number("analytic_ns", "the time before correction", "ns"),
+       number("imbalance", "blocks of the busiest SM over the mean"),
        number("launch_ns", "the part of it that launches take", "ns"),
        value(ValueKind::numbers, "terms_ns", "its other parts", "ns"),
        text("knowledge", "what it is based on: count, build or plan"),
@@ -284,13 +294,14 @@ std::vector<Field> run_reference_fields() {
 }
 
 std::vector<Field> show_devices_fields() {
-  return all_maybe({list_of(device_facts()), text("no_gpu_because", "why there is no GPU"),
-                    text("emulator", "what the CPU device is"),
-                    list_of(text("archs", "names that arch takes")), text("archs_note", "what else it takes"),
-                    text("name", "of the device that was asked for"),
-                    list_of(text("aliases", "its other names")), text("arch", "its most specific target"),
-                    value(ValueKind::any, "figures", "name: [value, source], docs/devices.md"),
-                    text("nominal", "of an architecture: the product that stands for it")});
+  return all_maybe(
+      {list_of(device_facts()), text("no_gpu_because", "why there is no GPU"),
+       text("emulator", "what the CPU device is"), list_of(text("archs", "names that arch takes")),
+       text("archs_note", "what else it takes"), text("name", "of the device that was asked for"),
+       list_of(text("aliases", "its other names")), text("arch", "its most specific target"),
+       value(ValueKind::any, "figures", "name: [value, source], docs/devices.md"),
+       text("nominal", "of an architecture: the product that stands for it"),
+       list_of(value(ValueKind::any, "catalog", "what is known of each device, docs/devices.md"))});
 }
 
 std::vector<Field> evaluate_fields() {
@@ -324,19 +335,25 @@ std::vector<Field> search_fields() {
 }
 
 std::vector<Field> profile_fields() {
-  return {object("evaluation", "Evaluation", "of its checks and times", evaluation_fields()),
-          maybe(list_of(text("not_known", "what could not be measured, and why"))),
-          maybe(text("shape", "that was profiled")),
-          maybe(bottleneck()),
-          maybe(text("page", "the profile as a page of text")),
-          maybe(text("changed_from_compare_variant", "what differs from the second kernel"))};
+  return {
+      object("evaluation", "Evaluation", "of its checks and times", evaluation_fields()),
+      maybe(list_of(text("not_known", "what could not be measured, and why"))),
+      maybe(text("shape", "that was profiled")),
+      maybe(bottleneck()),
+      maybe(text("page", "the profile as a page of text")),
+      maybe(text("changed_from_compare_variant", "what differs from the second kernel")),
+      record("in full: `profile` with every metric, and `analysis` (docs/profiling.md); of the second kernel "
+             "below `compared_with`")};
 }
 
 std::vector<Field> predict_fields() {
-  return {text("device", "the GPU"),
+  return {text("kernel", "its name"),
+          text("device", "the GPU"),
+          text("model", "name of the fitted model; empty: there is none"),
           text("note", "why less is known than was asked for; empty: nothing is missing"),
           value(ValueKind::any, "training", "what the model was fitted to; null: there is none"),
-          list_of(prediction()), text("arch", "what it would be compiled for")};
+          list_of(prediction()),
+          text("arch", "what it would be compiled for")};
 }
 
 std::vector<Field> occupancy_fields() {
@@ -356,25 +373,27 @@ std::vector<Field> rows_fields() {
 }
 
 std::vector<Field> session_fields() {
-  return {integer("session", "its number"),
-          text("name", "its name"),
-          text("state", "queued, running, stopped, finished, failed or killed"),
-          text("reason", "what ended it; empty: nothing has"),
-          maybe(integer("exit_code", "docs/exit_codes.md")),
-          number("spent_s", "of all searches", "s"),
-          integer("tokens", "that models used"),
-          maybe(number("cost_usd", "of these, where the prices are known", "US dollars")),
-          list_of(object(
-              "searches", "SessionSearch", "in the order they run",
-              Fields{text("name", "of the search"), text("state", "queued, running, finished, ..."),
-                     text("reason", "what ended it; empty: nothing has"),
-                     maybe(integer("search", "number in the database")),
-                     integer("evaluations", "candidates tried"),
-                     integer("verified", "of these, those that passed all gates"),
-                     number("spent_s", "so far", "s")} +
-                  score_fields() +
-                  Fields{maybe(real("speedup", "times as fast as the baseline")),
-                         maybe(text("baseline", "its name")), maybe(real("left_s", "at most", "s"))}))};
+  return {
+      integer("session", "its number"),
+      text("name", "its name"),
+      text("state", "queued, running, stopped, finished, failed or killed"),
+      text("reason", "what ended it; empty: nothing has"),
+      maybe(integer("exit_code", "docs/exit_codes.md")),
+      number("spent_s", "of all searches", "s"),
+      integer("tokens", "that models used"),
+      maybe(number("cost_usd", "of these, where the prices are known", "US dollars")),
+      list_of(object("searches", "SessionSearch", "in the order they run",
+                     Fields{text("name", "of the search"), text("state", "queued, running, finished, ..."),
+                            text("reason", "what ended it; empty: nothing has"),
+                            maybe(integer("search", "number in the database")),
+                            integer("evaluations", "candidates tried"),
+                            integer("verified", "of these, those that passed all gates"),
+                            number("spent_s", "so far", "s")} +
+                         score_fields() +
+                         Fields{maybe(real("speedup", "times as fast as the baseline")),
+                                maybe(text("baseline", "its name")), maybe(real("left_s", "at most", "s"))})),
+      record("in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)"),
+      maybe(text("page", "in full: the state as text"))};
 }
 
 std::vector<Field> start_session_fields() {
@@ -409,7 +428,8 @@ std::vector<Field> explain_fields() {
                   maybe(text("evidence", "the figures behind it")),
                   maybe(real("at_most_times_faster", "without it")),
                   maybe(text("next", "what limits it then"))})),
-             text("page", "all of it as a page")};
+             text("page", "all of it as a page"),
+             record("in full: the evaluation, lineage, leads and every note, times in ns (docs/explain.md)")};
 }
 
 std::vector<Field> compare_fields() {
@@ -418,7 +438,94 @@ std::vector<Field> compare_fields() {
           text("why", "which is faster and why, as far as evidence goes"),
           maybe(text("basis", "of the ratio: pairs, medians or estimated costs")),
           maybe(real("second_over_first", "time of the second over that of the first")),
-          text("page", "everything that they differ in")};
+          text("page", "everything that they differ in"),
+          record("in full: times, pairs, tunables, launches, resources, counters and the source's difference "
+                 "(docs/explain.md)")};
+}
+
+std::vector<Field> compare_subjects_fields() {
+  const auto side = [](std::string_view name) {
+    return object(name, "ComparedSubject", "one of the two",
+                  {text("kind", "search, device, model or prompt"), text("name", "of it"),
+                   text("is", "that in words")});
+  };
+  const auto test = [](std::string_view help) {
+    return object(
+        "test", "PairedTest", help,
+        {integer("pairs", "how many there are"), integer("wins", "of the second"),
+         integer("losses", "of the second"), integer("ties", "pairs without a difference"),
+         nullable(number("ratio", "second over first, geometric mean")),
+         nullable(number("low", "of its 99 % interval")), nullable(number("high", "of its 99 % interval")),
+         number("sign_p", "probability under chance, by signs"),
+         number("signed_rank_p", "the same by Wilcoxon's signed ranks"),
+         flag("more_than_chance", "the difference is")});
+  };
+  return {
+      side("first"),
+      side("second"),
+      text("verdict", "whether the difference is more than chance, in a sentence"),
+      text("measure", "gpu_time or estimated_cost"),
+      text("pair", "what a pair is; empty: nothing can be paired"),
+      maybe(test("of all pairs")),
+      list_of(text("notes", "what a reader has to know of it")),
+      list_of(object("figures", "ComparedFigure", "other numbers of both",
+                     {text("name", "of the figure"), text("unit", "of both numbers"),
+                      nullable(number("first", "its number")), nullable(number("second", "its number"))})),
+      list_of(object("by_definition", "DefinitionTest", "where there are several definitions",
+                     {text("definition", "its name"), test("of its pairs")})),
+      list_of(object("pairs", "MatchedPair", "what is the same except for the two",
+                     {text("definition", "its name"), text("what", "is the same"),
+                      number("first_ns", "time or cost", "ns"), number("second_ns", "time or cost", "ns")})),
+      text("page", "all of it as a page")};
+}
+
+std::vector<Field> list_experiments_fields() {
+  return {
+      list_of(object(
+          "experiments", "Experiment", "manifests, sorted by name",
+          {text("name", "of the experiment"), text("file", "its manifest"),
+           text("question", "that it answers"), flag("needs_gpu", "some of its expectations do"),
+           list_of(text("runs", "names of its searches")), maybe(text("broken", "why it cannot be run"))})),
+      list_of(object("results", "ExperimentResult", "folders of results",
+                     {text("folder", "where it lies"), text("experiment", "its name"),
+                      text("status", "complete, interrupted, failed, unfinished or unreadable"),
+                      flag("finished", "there is a report"), integer("met", "expectations that were met"),
+                      integer("missed", "those that were not"),
+                      integer("skipped", "those that this device cannot answer")}))};
+}
+
+std::vector<Field> list_insights_fields() {
+  return {list_of(
+      object("insights", "Insight", "those with most comparisons first, unless words are looked for",
+             {text("algorithm", "that it is of"), text("arch", "that it holds for"),
+              text("device", "that it was seen on"), text("device_kind", "cuda or emulator"),
+              text("kind", "of insight"), text("subject", "what it says something of"),
+              text("text", "what it says"), text("bottleneck", "that it was tried against"),
+              nullable(number("ratio", "what it was worth, as a ratio of times")),
+              integer("tries", "how often it was compared"), integer("wins", "how often it was faster"),
+              value(ValueKind::any, "evidence", "docs/knowledge.md")}))};
+}
+
+std::vector<Field> look_up_best_fields() {
+  return Fields{text("note", "how near it is to what was asked for, or that there is none")} +
+         all_maybe({flag("exact", "it was measured for this shape on this device"),
+                    text("template", "name of its file"), text("source", "hash of its file's text"),
+                    value(ValueKind::integers, "tunables", "its point"), number("time_ns", "there", "ns"),
+                    flag("emulated", "it is a cost that the CPU device estimated"),
+                    flag("confirmed", "it was measured again in a fresh process"),
+                    value(ValueKind::integers, "shape", "that it was measured for"),
+                    text("device", "that it was measured on"), text("arch", "what it was compiled for"),
+                    integer("samples", "how many times it was measured"), text("date", "of the measurement"),
+                    value(ValueKind::any, "provenance", "docs/tuning.md")});
+}
+
+std::vector<Field> examine_machine_fields() {
+  return {flag("usable", "kernels can be built, and the models that were named can be asked"),
+          list_of(object("parts", "MachinePart", "what was looked for",
+                         {text("part", "its name"), flag("present", "it is there and works"),
+                          text("detail", "what was found, or why it was not"),
+                          text("cost", "what does not work without it; empty: it is there"),
+                          text("remedy", "how to get it; empty: it is there")}))};
 }
 
 std::vector<Field> export_kernel_fields() {
@@ -426,7 +533,7 @@ std::vector<Field> export_kernel_fields() {
           text("name", "of functions and files"),
           text("problem", "the definition"),
           text("arch", "what it is built for"),
-          integer("variant", "number in the database"),
+          maybe(integer("variant", "number in the database")),
           list_of(text("files", "below the folder")),
           text("note", "how they are used")};
 }

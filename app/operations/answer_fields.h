@@ -23,6 +23,11 @@ namespace ak::operations {
 [[nodiscard]] std::vector<Field> session_fields();
 [[nodiscard]] std::vector<Field> explain_fields();
 [[nodiscard]] std::vector<Field> compare_fields();
+[[nodiscard]] std::vector<Field> compare_subjects_fields();
+[[nodiscard]] std::vector<Field> list_experiments_fields();
+[[nodiscard]] std::vector<Field> list_insights_fields();
+[[nodiscard]] std::vector<Field> look_up_best_fields();
+[[nodiscard]] std::vector<Field> examine_machine_fields();
 [[nodiscard]] std::vector<Field> export_kernel_fields();
 [[nodiscard]] std::vector<Field> explain_failure_fields();
 [[nodiscard]] std::vector<Field> show_kernel_fields();

@@ -2,7 +2,10 @@
 // What the performance database remembers.
 #include <fmt/format.h>
 
+#include "app/knowledge/knowledge_page.h"
 #include "app/operations/operation.h"
+#include "core/device/arch.h"
+#include "core/error.h"
 #include "core/text/json_line.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
@@ -85,6 +88,20 @@ Answer best_variants(const Json& request, const Context& context, const Callback
       "SELECT * FROM ranked WHERE place <= {} ORDER BY definition, device, arch, place",
       where, request.at("limit").get<int>());
   return {.content = table_json(db::query(context.database, sql, 0, kQueryTimeLimit))};
+}
+
+Answer list_insights(const Json& request, const Context& context, const Callbacks&) {
+  db::InsightFilter filter;
+  filter.algorithm = request.value("algorithm", "");
+  filter.bottleneck = request.value("bottleneck", "");
+  filter.words = request.value("words", "");
+  filter.limit = request.at("limit").get<std::size_t>();
+  if (request.contains("arch")) {
+    const Result<Arch> arch = parse_arch(request["arch"].get<std::string>());
+    if (!arch) fail(ExitCode::usage, "arch: {}", arch.error().message);
+    filter.arch = arch->sm();
+  }
+  return {.content = {{"insights", app::to_json(db::find_insights(context.database, filter))}}};
 }
 
 }  // namespace ak::operations

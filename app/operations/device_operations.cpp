@@ -24,9 +24,17 @@ Json devices_here() {
   return json;
 }
 
+Json whole_catalog() {
+  Json list = Json::array();
+  const DeviceCatalog catalog = app::load_device_catalog();
+  for (const DeviceEntry& entry : catalog.entries()) list.push_back(to_json(entry));
+  return {{"catalog", std::move(list)}};
+}
+
 }  // namespace
 
 Answer show_devices(const Json& request, const Context&, const Callbacks&) {
+  if (request.at("catalog").get<bool>()) return {.content = whole_catalog()};
   const std::string name = request.value("name", "");
   if (name.empty()) return {.content = devices_here()};
   const DeviceCatalog catalog = app::load_device_catalog();
@@ -36,7 +44,8 @@ Answer show_devices(const Json& request, const Context&, const Callbacks&) {
     names.push_back(each.name);
     names.insert(names.end(), each.aliases.begin(), each.aliases.end());
   }
-  fail(ExitCode::usage, "no device '{}' in the catalogue{}", sanitize(name, 80), did_you_mean(name, names));
+  fail(ExitCode::usage, "no device '{}' in the catalogue{}; alphakernel devices --catalog lists them",
+       sanitize(name, 80), did_you_mean(name, names));
 }
 
 }  // namespace ak::operations

@@ -2,30 +2,24 @@
 // What a kernel is like, and what two differ in.
 #include <fmt/format.h>
 
+#include "app/compare/subject_comparison.h"
 #include "app/explain/ablation.h"
 #include "app/explain/compared_kernels.h"
+#include "app/explain/explanation.h"
 #include "app/explain/variant_comparison.h"
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/kernel_request.h"
+#include "app/operations/page_length.h"
 #include "codegen/emit/emit.h"
 #include "core/error.h"
-#include "core/text/suggest.h"
 
 namespace ak::operations {
 namespace {
 
-// Pages are read by models: of a kernel with many shapes the beginning says most.
-constexpr std::size_t kMaxExplanationBytes = 12'000;
-
-std::string shown_page(const std::string& text) {
-  if (text.size() <= kMaxExplanationBytes) return sanitize(text, text.size());
-  return sanitize(text, kMaxExplanationBytes) + "\n[cut; `alphakernel explain` and `compare` print all]";
-}
-
 app::EvaluationOptions options_of(const Json& request, const Context& context, std::string_view name) {
   return {.device = request.value("device", ""),
           .arch = request.value("arch", ""),
-          .command = fmt::format("{}: {}", context.caller, name),
+          .command = command_of(context, name),
           .unaudited = request.at("unaudited").get<bool>()};
 }
 
@@ -50,7 +44,8 @@ Json limit_json(const codegen::LimitNote& note, bool emulated) {
   return json;
 }
 
-Json explanation_brief(const app::StoredKernel& kernel, const codegen::RunSummary& summary) {
+Json explanation_answer(const app::StoredKernel& kernel, const codegen::RunSummary& summary,
+                        const PageLength& length) {
   const codegen::ExplanationParts& parts = summary.parts;
   Json json{{"variant", kernel.stored.variant},
             {"problem", kernel.problem->definition.name},
@@ -69,8 +64,9 @@ Json explanation_brief(const app::StoredKernel& kernel, const codegen::RunSummar
       json["tunables"].push_back({{"name", note.name}, {"evidence", note.evidence}});
   for (const codegen::LimitNote& note : parts.limits)
     json["limits"].push_back(limit_json(note, summary.emulated));
-  json["page"] =
-      shown_page(codegen::emit_explanation(*kernel.problem, kernel.candidate, kernel.stored.result, summary));
+  json["page"] = length.shown(
+      codegen::emit_explanation(*kernel.problem, kernel.candidate, kernel.stored.result, summary));
+  if (length.whole) json["record"] = app::explanation_json(kernel, summary);
   return json;
 }
 
@@ -82,6 +78,18 @@ app::KernelSubject subject_of(const std::string& word, const Json& request, cons
   return {.problem = instance_of(problem, request, own ? choice.params : Params{}),
           .choice = choice,
           .file = word};
+}
+
+/// The second of two. What is evaluated now, or does not say what it is for, is for the problem of the first.
+app::KernelSubject second_of(const app::KernelSubject& first, const Json& request, const Context& context) {
+  const std::string word = request["second"];
+  const app::KernelChoice choice = app::choose_kernel(word, context.database);
+  if (!first.choice.problem.empty() && !choice.problem.empty() && first.choice.problem != choice.problem)
+    fail(ExitCode::usage, "{} computes {}, {} computes {}: there is nothing to compare", first.file,
+         first.choice.problem, word, choice.problem);
+  if (choice.problem.empty() || request.contains("device"))
+    return {.problem = first.problem, .choice = choice, .file = word};
+  return subject_of(word, request, context);
 }
 
 }  // namespace
@@ -98,17 +106,13 @@ Answer explain(const Json& request, const Context& context, const Callbacks&) {
     kernel = app::stored_kernel(context.database, kernel.stored.variant, kernel.candidate, *task.problem,
                                 kernel.stored.device.name);
   }
-  return {.content = explanation_brief(kernel, app::stored_summary(context.database, kernel))};
+  return {.content = explanation_answer(kernel, app::stored_summary(context.database, kernel),
+                                        page_length(request))};
 }
 
 Answer compare(const Json& request, const Context& context, const Callbacks&) {
   const app::KernelSubject first = subject_of(request["first"], request, context);
-  app::KernelSubject second = subject_of(request["second"], request, context);
-  if (first.problem->problem != second.problem->problem)
-    fail(ExitCode::usage, "the first computes {}, the second {}: there is nothing to compare",
-         first.problem->problem, second.problem->problem);
-  // What is evaluated now is evaluated for one problem: that of the first.
-  if (request.contains("device")) second.problem = first.problem;
+  const app::KernelSubject second = second_of(first, request, context);
   const auto [a, b] = app::compared_kernels(first, second, options_of(request, context, "compare"),
                                             context.config, context.database);
   const app::VariantComparison comparison = app::compare_variants(context.database, a, b);
@@ -117,7 +121,21 @@ Answer compare(const Json& request, const Context& context, const Callbacks&) {
     json["basis"] = comparison.basis;
     json["second_over_first"] = rounded(*comparison.ratio);
   }
-  json["page"] = shown_page(app::comparison_text(comparison, a, b));
+  const PageLength length = page_length(request);
+  json["page"] = length.shown(app::comparison_text(comparison, a, b));
+  if (length.whole) json["record"] = app::comparison_json(comparison, a, b);
+  return {.content = std::move(json)};
+}
+
+Answer compare_subjects(const Json& request, const Context& context, const Callbacks&) {
+  const auto subject = [&](const char* side) {
+    return app::find_subject(context.database, request[side].get<std::string>());
+  };
+  const app::SubjectComparison comparison =
+      app::compare_subjects(context.database, subject("first"), subject("second"));
+  Json json = app::subject_comparison_json(comparison);
+  json["page"] = request.at("form") == "markdown" ? app::subject_comparison_markdown(comparison)
+                                                  : app::subject_comparison_text(comparison);
   return {.content = std::move(json)};
 }
 

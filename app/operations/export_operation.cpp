@@ -14,19 +14,45 @@ namespace {
 namespace fs = std::filesystem;
 
 app::ExportChoice chosen_export(const Json& request, const Context& context) {
+  const std::string device = request.value("device", "");
+  if (request.contains("path"))
+    return app::export_choice(request["path"].get<std::string>(), device, context.database);
   if (request.contains("variant"))
-    return app::export_choice(fmt::format("{}", request["variant"].get<std::int64_t>()), "",
+    return app::export_choice(fmt::format("{}", request["variant"].get<std::int64_t>()), device,
                               context.database);
   const auto instance = instance_of(problem_of(request, ""), request, {});
-  const std::string best =
-      app::best_variant_of(instance->definition.name, request.value("device", ""), context.database);
+  const std::string best = app::best_variant_of(instance->definition.name, device, context.database);
   return app::export_choice(best, "", context.database);
+}
+
+/// The folder to write into. Throws Error(usage) where the request may not.
+fs::path export_folder(const Json& request, const Context& context) {
+  const std::string given = request["folder"];
+  const bool overwrite = request.at("overwrite").get<bool>();
+  if (!context.writes_anywhere)
+    return overwrite ? below_working_directory(given, "folder") : new_folder(given);
+  if (!overwrite && fs::exists(given)) {
+    if (!fs::is_directory(given)) fail(ExitCode::output, "{} is not a folder", given);
+    if (!fs::is_empty(given)) fail(ExitCode::output, "{} is not empty; --force writes into it", given);
+  }
+  return given;
+}
+
+void write_exported_files(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
+  for (const codegen::ExportedFile& file : files) {
+    const fs::path parent = (folder / file.path).parent_path();
+    std::error_code error;
+    fs::create_directories(parent, error);
+    if (error) fail(ExitCode::output, "cannot make {}: {}", parent.string(), error.message());
+    write_file_atomically(folder / file.path, file.text);
+  }
 }
 
 /// As `arch` says, else what it was evaluated for.
 Arch exported_arch(const Json& request, const app::ExportChoice& choice) {
   if (!request.contains("arch")) {
-    if (!choice.stored) fail(ExitCode::usage, "this kernel was never evaluated: name its target with arch");
+    if (!choice.stored)
+      fail(ExitCode::usage, "this kernel was never evaluated here: name its target with arch");
     return choice.stored->arch;
   }
   const Result<Arch> arch = parse_arch(request["arch"].get<std::string>());
@@ -37,27 +63,24 @@ Arch exported_arch(const Json& request, const app::ExportChoice& choice) {
 }  // namespace
 
 Answer export_kernel(const Json& request, const Context& context, const Callbacks&) {
-  const fs::path folder = new_folder(request["folder"]);
+  const fs::path folder = export_folder(request, context);
   const app::ExportChoice choice = chosen_export(request, context);
   const codegen::Problem problem = problem_of(request, choice.kernel.problem);
-  const auto instance = instance_of(problem, {}, choice.kernel.params);
+  const auto instance = instance_of(problem, request, choice.kernel.params);
   const Arch target = exported_arch(request, choice);
   const auto files =
       codegen::export_files(*instance, choice.kernel.candidate, target, app::export_facts(choice, *instance));
   if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
-  Json names = Json::array();
-  for (const codegen::ExportedFile& file : *files) {
-    fs::create_directories((folder / file.path).parent_path());
-    write_file_atomically(folder / file.path, file.text);
-    names.push_back(file.path);
-  }
-  return {.content = {{"folder", folder.string()},
-                      {"name", codegen::export_name(instance->definition)},
-                      {"problem", instance->definition.name},
-                      {"arch", target.sm()},
-                      {"variant", choice.kernel.variant.value_or(0)},
-                      {"files", std::move(names)},
-                      {"note", "README.md says how it is used from C++, CMake and PyTorch"}}};
+  write_exported_files(folder, *files);
+  Json json{{"folder", folder.string()},
+            {"name", codegen::export_name(instance->definition)},
+            {"problem", instance->definition.name},
+            {"arch", target.sm()},
+            {"files", Json::array()},
+            {"note", "README.md says how it is used from C++, CMake and PyTorch"}};
+  if (choice.stored) json["variant"] = choice.stored->variant;
+  for (const codegen::ExportedFile& file : *files) json["files"].push_back(file.path);
+  return {.content = std::move(json)};
 }
 
 }  // namespace ak::operations

@@ -77,8 +77,13 @@ struct Effects {
 struct Context {
   app::Config config;
   std::filesystem::path database;
-  std::string caller;  ///< who asks, e.g. "alphakernel mcp": stored with what is evaluated
+  std::string caller;            ///< who asks, e.g. "alphakernel mcp": stored with what is evaluated
+  std::string command = {};      ///< stored instead: a whole command line; empty: caller and operation
+  bool writes_anywhere = false;  ///< it may name any place to write to; else below the working directory
 };
+
+/// What is stored as the command of an evaluation that `asked` led to, e.g. "alphakernel mcp: evaluate".
+[[nodiscard]] std::string command_of(const Context& context, std::string_view asked);
 
 /// What happens on the way. Both are called on the thread that called the operation.
 struct Callbacks {
@@ -140,10 +145,17 @@ struct Event {
 [[nodiscard]] Answer stop_session(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer explain(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer compare(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer compare_subjects(const Json& request, const Context& context,
+                                      const Callbacks& callbacks);
 [[nodiscard]] Answer profile(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer predict(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer occupancy(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer explain_failure(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer list_experiments(const Json& request, const Context& context,
+                                      const Callbacks& callbacks);
+[[nodiscard]] Answer list_insights(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer look_up_best(const Json& request, const Context& context, const Callbacks& callbacks);
+[[nodiscard]] Answer examine_machine(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer query_database(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer best_variants(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer show_kernel(const Json& request, const Context& context, const Callbacks& callbacks);

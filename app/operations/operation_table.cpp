@@ -59,6 +59,14 @@ Parameter unaudited_parameter() {
           .fallback = "false"};
 }
 
+/// Answers are for models to read; programs that keep them want everything.
+Parameter detail_parameter() {
+  return {.name = "detail",
+          .help = "brief: what a reader needs; full: whole pages, and a record of everything",
+          .choices = {"brief", "full"},
+          .fallback = "\"brief\""};
+}
+
 Parameter count_parameter(std::string_view name, std::string_view help) {
   return {.name = name, .kind = ValueKind::integer, .help = help, .minimum = 1, .maximum = 1e9};
 }
@@ -172,7 +180,11 @@ Operation show_devices_row() {
           .summary =
               "The GPUs of this machine, or all that is known of one device or architecture, with sources.",
           .parameters = {{.name = "name",
-                          .help = "e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names"}},
+                          .help = "e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names"},
+                         {.name = "catalog",
+                          .kind = ValueKind::flag,
+                          .help = "instead: every device that is known, with all that is known of it",
+                          .fallback = "false"}},
           .answer = show_devices_fields(),
           .run = show_devices};
 }
@@ -189,7 +201,8 @@ Operation evaluate_row() {
                                     .help = "how far to go: build, check (is it right?), time",
                                     .choices = {"build", "check", "time"},
                                     .fallback = "\"time\""},
-                                   unaudited_parameter()},
+                                   unaudited_parameter(),
+                                   detail_parameter()},
           .answer = evaluate_fields(),
           .effects = kRunsKernels,
           .run = evaluate};
@@ -258,7 +271,8 @@ Operation session_status_row() {
           .summary = "The state of a session: every search with what it has found, spent and has left.",
           .parameters = {{.name = "session",
                           .kind = ValueKind::integer,
-                          .help = "number of the session (default: the latest)"}},
+                          .help = "number of the session (default: the latest)"},
+                         detail_parameter()},
           .answer = session_fields(),
           .effects = {.reads_database = true},
           .run = session_status};
@@ -296,7 +310,8 @@ Operation explain_row() {
                       .help = "evaluate it with one tunable at a time at its least value, and with "
                               "switches of its text off: what each is worth",
                       .fallback = "false"},
-                     unaudited_parameter()},
+                     unaudited_parameter(),
+                     detail_parameter()},
       .answer = explain_fields(),
       .effects = kRunsKernels,
       .run = explain};
@@ -319,10 +334,30 @@ Operation compare_row() {
           problem_parameters() + Parameters{shape_parameter()} +
           Parameters{{.name = "device", .help = "evaluate both now on: auto, cuda, cuda:N, emulator"},
                      {.name = "arch", .help = "what to compile for, where something is evaluated"},
-                     unaudited_parameter()},
+                     unaudited_parameter(),
+                     detail_parameter()},
       .answer = compare_fields(),
       .effects = kRunsKernels,
       .run = compare};
+}
+
+Operation compare_subjects_row() {
+  const std::string_view forms =
+      "search:NUMBER, device:NAME, model:NAME or prompt:VERSION; part of a name will do";
+  return {.name = "compare_subjects",
+          .title = "Compare two searches, devices, models or prompts",
+          .summary =
+              "Compares two of one kind by pairs of what is the same except for them, and says whether the "
+              "difference is more than chance. From the database.",
+          .parameters = {{.name = "first", .help = forms, .required = true},
+                         {.name = "second", .help = "the other one, of the same kind", .required = true},
+                         {.name = "form",
+                          .help = "of the page",
+                          .choices = {"text", "markdown"},
+                          .fallback = "\"text\""}},
+          .answer = compare_subjects_fields(),
+          .effects = {.reads_database = true},
+          .run = compare_subjects};
 }
 
 Operation profile_row() {
@@ -340,24 +375,38 @@ Operation profile_row() {
                                    {.name = "compare_variant",
                                     .kind = ValueKind::integer,
                                     .help = "a second kernel: what changed from it"},
-                                   unaudited_parameter()},
+                                   {.name = "compare_path", .help = "the same, of a file ending in .cu"},
+                                   {.name = "lines",
+                                    .kind = ValueKind::flag,
+                                    .help = "sample where on the source's lines warps wait",
+                                    .fallback = "true"},
+                                   unaudited_parameter(),
+                                   detail_parameter()},
           .answer = profile_fields(),
           .effects = kRunsKernels,
           .run = profile};
 }
 
 Operation predict_row() {
-  return {.name = "predict",
-          .title = "Predict a time",
-          .summary =
-              "How long a kernel takes on a GPU that is not here, and what limits it there; of every "
-              "timed shape.",
-          .parameters =
-              kernel_parameters() +
-              Parameters{{.name = "arch", .help = "the GPU, e.g. h200 or sm_90a", .fallback = "\"sm_90a\""}},
-          .answer = predict_fields(),
-          .effects = {.reads_database = true, .takes_long = true},
-          .run = predict};
+  return {
+      .name = "predict",
+      .title = "Predict a time",
+      .summary =
+          "How long a kernel takes on a GPU that is not here, and what limits it there; of every "
+          "timed shape.",
+      .parameters =
+          kernel_parameters() +
+          Parameters{{.name = "arch", .help = "the GPU, e.g. h200 or sm_90a", .fallback = "\"sm_90a\""},
+                     {.name = "time_model",
+                      .help = "name of a shipped model, or a file of one; none: rates alone (default: the "
+                              "user's model of the target, else the shipped one)"},
+                     {.name = "counts",
+                      .kind = ValueKind::flag,
+                      .help = "count on the CPU device: slower, more exact",
+                      .fallback = "true"}},
+      .answer = predict_fields(),
+      .effects = {.reads_database = true, .takes_long = true},
+      .run = predict};
 }
 
 Parameter number_of_block(std::string_view name, std::string_view help, double minimum, double maximum) {
@@ -381,6 +430,15 @@ Operation occupancy_row() {
       .answer = occupancy_fields(),
       .effects = {.reads_database = true, .takes_long = true},
       .run = occupancy};
+}
+
+Operation list_experiments_row() {
+  return {.name = "list_experiments",
+          .title = "List experiments",
+          .summary =
+              "The experiments that are known, and the folders of results there are (docs/experiments.md).",
+          .answer = list_experiments_fields(),
+          .run = list_experiments};
 }
 
 Operation query_row() {
@@ -452,6 +510,59 @@ Operation explain_failure_row() {
       .run = explain_failure};
 }
 
+Operation look_up_best_row() {
+  return {.name = "look_up_best",
+          .title = "Look up the best point",
+          .summary =
+              "The best known point for a shape and a device, from a file of best points "
+              "(`alphakernel best export`, docs/tuning.md): the nearest that is valid there.",
+          .parameters =
+              Parameters{{.name = "file", .help = "a file of best points", .required = true},
+                         {.name = "product", .help = "the device, e.g. h200 or sm_90a", .required = true},
+                         {.name = "emulated",
+                          .kind = ValueKind::flag,
+                          .help = "the CPU device of this architecture, whose costs are estimates",
+                          .fallback = "false"}} +
+              problem_parameters() + Parameters{shape_parameter()},
+          .answer = look_up_best_fields(),
+          .run = look_up_best};
+}
+
+Operation examine_machine_row() {
+  return {.name = "examine_machine",
+          .title = "Examine this machine",
+          .summary =
+              "What AlphaKernel finds of what it uses: driver, compiler, sandbox, counters, Python, disk, "
+              "templates, models; what is missing, what that costs and how to get it.",
+          .parameters = {{.name = "models",
+                          .help = "names between commas: their providers are asked about them"}},
+          .answer = examine_machine_fields(),
+          .effects = {.takes_long = true},
+          .run = examine_machine};
+}
+
+Operation list_insights_row() {
+  return {
+      .name = "list_insights",
+      .title = "List insights",
+      .summary =
+          "What earlier searches learned: what tunables, templates and features of sources were worth, with "
+          "how many comparisons are behind it (docs/knowledge.md).",
+      .parameters = {{.name = "algorithm", .help = "of this algorithm alone"},
+                     {.name = "arch", .help = "for this target alone: sm_90a, h200, ..."},
+                     {.name = "words", .help = "what matches these words, best first"},
+                     {.name = "bottleneck", .help = "what was tried against this bottleneck"},
+                     {.name = "limit",
+                      .kind = ValueKind::integer,
+                      .help = "at most this many; 0: all",
+                      .minimum = 0,
+                      .maximum = 1'000'000,
+                      .fallback = "50"}},
+      .answer = list_insights_fields(),
+      .effects = {.reads_database = true},
+      .run = list_insights};
+}
+
 Operation show_kernel_row() {
   return {
       .name = "show_kernel",
@@ -509,8 +620,13 @@ Operation export_kernel_row() {
                      {.name = "variant",
                       .kind = ValueKind::integer,
                       .help = "number of the variant; none: the fastest for problem and params"},
+                     {.name = "path", .help = "instead of a variant, a kernel file ending in .cu"},
                      {.name = "device", .help = "fastest on the device of this name, or part of it"},
-                     {.name = "arch", .help = "what it is built for (default: what it was evaluated for)"}} +
+                     {.name = "arch", .help = "what it is built for (default: what it was evaluated for)"},
+                     {.name = "overwrite",
+                      .kind = ValueKind::flag,
+                      .help = "write into a folder that is not empty",
+                      .fallback = "false"}} +
           problem_parameters(),
       .answer = export_kernel_fields(),
       .effects = {.reads_database = true, .writes_files = true},
@@ -521,12 +637,13 @@ Operation export_kernel_row() {
 
 std::span<const Operation> all_operations() {
   static const std::vector<Operation> table{
-      list_problems_row(), show_problem_row(),   new_problem_row(),     run_reference_row(),
-      show_devices_row(),  evaluate_row(),       search_row(),          tune_row(),
-      start_session_row(), session_status_row(), stop_session_row(),    explain_row(),
-      compare_row(),       profile_row(),        predict_row(),         occupancy_row(),
-      query_row(),         best_variants_row(),  explain_failure_row(), show_kernel_row(),
-      save_kernel_row(),   export_kernel_row()};
+      list_problems_row(), show_problem_row(),     new_problem_row(),     run_reference_row(),
+      show_devices_row(),  evaluate_row(),         search_row(),          tune_row(),
+      start_session_row(), session_status_row(),   stop_session_row(),    explain_row(),
+      compare_row(),       compare_subjects_row(), profile_row(),         predict_row(),
+      occupancy_row(),     list_experiments_row(), examine_machine_row(), query_row(),
+      best_variants_row(), look_up_best_row(),     list_insights_row(),   explain_failure_row(),
+      show_kernel_row(),   save_kernel_row(),      export_kernel_row()};
   return table;
 }
 
@@ -542,6 +659,10 @@ const Operation& operation_named(std::string_view name) {
   for (const Operation& each : all_operations()) names.emplace_back(each.name);
   fail(ExitCode::usage, "there is no operation '{}'{}; known: {}", sanitize(name, 80),
        did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+std::string command_of(const Context& context, std::string_view asked) {
+  return context.command.empty() ? fmt::format("{}: {}", context.caller, asked) : context.command;
 }
 
 Answer call(const Operation& operation, const Json& request, const Context& context,

@@ -36,6 +36,7 @@ Json param_json(const ParamSpec& param) {
 
 Json workload_json(const Workload& workload) {
   Json json{{"name", workload.name}, {"axes", workload.axes}};
+  json["checked"] = workload.has(WorkloadRole::check);
   json["timed"] = workload.has(WorkloadRole::time);
   json["on_emulator"] = workload.tier == WorkloadTier::emulator;
   return json;

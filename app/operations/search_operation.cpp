@@ -146,7 +146,7 @@ Answer search(const Json& request, const Context& context, const Callbacks& call
   const app::SearchFlags flags = search_flags(request, context);
   app::SearchSetup setup =
       app::set_up_search(flags, instance_of(problem_of(request, ""), request, {}),
-                         context.caller + ": search " + one_line(request), context.config);
+                         command_of(context, "search " + one_line(request)), context.config);
   app::SearchRun& run = setup.run;
   run.templates = app::starting_points(*run.problem, run.target.arch, {}, request.value("template", ""), {});
   return run_to_answer(std::move(setup), flags, callbacks);
@@ -155,7 +155,8 @@ Answer search(const Json& request, const Context& context, const Callbacks& call
 Answer tune(const Json& request, const Context& context, const Callbacks& callbacks) {
   const app::SearchFlags flags = search_flags(request, context);
   const KernelTask task = kernel_task(request, context);
-  app::SearchSetup setup = app::set_up_search(flags, task.problem, context.caller + ": tune", context.config);
+  app::SearchSetup setup =
+      app::set_up_search(flags, task.problem, command_of(context, "tune"), context.config);
   app::SearchRun& run = setup.run;
   run.templates = app::file_to_tune(task.kernel.candidate, *run.problem, run.target.arch, {});
   run.own_kernel = true;

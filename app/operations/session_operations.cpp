@@ -4,6 +4,7 @@
 
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/operation.h"
+#include "app/operations/page_length.h"
 #include "app/operations/written_path.h"
 #include "app/session/notification.h"
 #include "app/session/session_manifest.h"
@@ -94,8 +95,15 @@ Answer start_session(const Json& request, const Context& context, const Callback
 Answer session_status(const Json& request, const Context& context, const Callbacks&) {
   db::SessionStore store(context.database);
   const db::SessionLock lock(context.database);
-  const RowId session = wanted_session(request, store);
-  return {.content = status_brief(store.read(session), lock.is_taken(session))};
+  const RowId number = wanted_session(request, store);
+  const db::Session session = store.read(number);
+  const bool alive = lock.is_taken(number);
+  Json json = status_brief(session, alive);
+  if (page_length(request).whole) {
+    json["record"] = app::status_json(session, alive);
+    json["page"] = app::status_text(session, alive);
+  }
+  return {.content = std::move(json)};
 }
 
 Answer stop_session(const Json& request, const Context& context, const Callbacks&) {

@@ -152,6 +152,7 @@ Json line_json(const PredictedWorkload& line) {
             {"high_ns", p.fitted ? Json(p.high_ns) : Json()},
             {"limiter", p.analytic.limiter()},
             {"analytic_ns", p.analytic.total_ns},
+            {"imbalance", p.analytic.imbalance},
             {"launch_ns", p.analytic.launch_ns},
             {"terms_ns", std::move(terms)},
             {"knowledge", to_string(p.knowledge)},
@@ -187,6 +188,7 @@ PredictedKernel predict_kernel(const PredictionOrder& order, const Config& confi
 
 Json to_json(const PredictedKernel& predicted) {
   Json json{{"device", predicted.device.name},
+            {"model", predicted.model},
             {"note", predicted.note},
             {"training", predicted.training},
             {"predictions", Json::array()}};

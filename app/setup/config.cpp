@@ -10,6 +10,7 @@
 #include "agent/llm/api/batch_client.h"
 #include "app/setup/option_ranges.h"
 #include "core/error.h"
+#include "core/text/format_version.h"
 #include "core/text/json_quantity.h"
 #include "core/text/locations.h"
 #include "core/text/suggest.h"
@@ -19,6 +20,8 @@
 
 namespace ak::app {
 namespace {
+
+constexpr Format kConfigFormat{.name = "the configuration"};
 
 /// Reads the value of a key into the configuration. Throws JsonInputError.
 using Read = void (*)(Config&, const JsonReader&);
@@ -137,6 +140,7 @@ Config& read_keys(Config& config, const JsonReader& at) {
   std::vector<std::string> names;
   for (const auto& [name, read] : keys()) names.push_back(name);
   for (const auto& [name, value] : at.members()) {
+    if (name == kConfigFormat.key) continue;
     const auto key = keys().find(name);
     if (key == keys().end())
       at.reject(fmt::format("unknown key '{}'{}", sanitize(name, 60), did_you_mean(name, names)));
@@ -162,8 +166,9 @@ Config load_config() {
   const std::filesystem::path path = config_path();
   if (!path.empty()) config.llm.models_file = path.parent_path() / "models.json";
   if (path.empty() || !std::filesystem::exists(path)) return config;
-  const Json json = read_written_json(path);
+  const Json written = read_written_json(path);
   try {
+    const Json json = up_to_date(kConfigFormat, written);
     return read_keys(config, JsonReader(json));
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "{}: {}", path.string(), input_error.what());

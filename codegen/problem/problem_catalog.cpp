@@ -233,7 +233,8 @@ AxisValues parse_shape(std::string_view shape) {
       fail(ExitCode::usage, "--shape {}: expected NAME=INTEGER, separated by commas, e.g. M=4096,N=1000",
            shape);
     }
-    sizes[part.substr(0, equals)] = value;
+    if (!sizes.emplace(part.substr(0, equals), value).second)
+      fail(ExitCode::usage, "--shape {}: the axis {} is there twice", shape, part.substr(0, equals));
   }
   return sizes;
 }
@@ -272,8 +273,8 @@ fs::path find_problem(std::string_view name) {
     if (entry.name == name) return entry.folder;
     names.push_back(entry.name);
   }
-  fail(ExitCode::usage, "unknown algorithm '{}'{}; known: {}", name, did_you_mean(name, names),
-       fmt::join(names, ", "));
+  fail(ExitCode::usage, "unknown algorithm '{}'{}; known: {}; --problem DIR names a problem of your own",
+       name, did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 std::string degenerate_evidence(const Problem& problem) { return problem.json.value("degenerate", ""); }

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Format kDeviceFormat{.name = "a device's file"};
 constexpr std::string_view kFeature = "feature/";
 
 /// Newer drivers put the maker's name before the product's.
@@ -72,7 +74,7 @@ Arch read_arch(const JsonReader& at) {
 }
 
 DeviceEntry read_entry(const JsonReader& at) {
-  at.only({"name", "aliases", "arch", "nominal", "sources", "figures"});
+  at.only({kDeviceFormat.key, "name", "aliases", "arch", "nominal", "sources", "figures"});
   DeviceEntry entry;
   entry.name = read_name(at.member("name"));
   if (const auto aliases = at.find("aliases")) {
@@ -133,7 +135,7 @@ bool DeviceEntry::has(std::string_view feature) const {
 
 void DeviceCatalog::add_text(std::vector<DeviceEntry>& own, std::string_view text, const std::string& file) {
   try {
-    const Json json = parse_written_json(text);
+    const Json json = up_to_date(kDeviceFormat, parse_written_json(text));
     DeviceEntry entry = read_entry(JsonReader(json));
     if (DeviceEntry* known = find_entry(own, entry.name)) return overlay(*known, std::move(entry));
     if (entry.arch.major == 0)

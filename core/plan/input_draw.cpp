@@ -263,10 +263,4 @@ Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
   return drawn;
 }
 
-ak_random::Draw vector_draw(const InputDraw& draw, DType dtype, std::int64_t count) {
-  const auto drawn = resolve_draw(draw, dtype, {count}, {});
-  AK_ASSERT(drawn.ok(), "a draw without bounds suits every vector");
-  return *drawn;
-}
-
 }  // namespace ak

@@ -44,8 +44,6 @@ struct InputDraw {
 [[nodiscard]] Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
                                                    const std::vector<std::int64_t>& shape,
                                                    const Environment& environment);
-/// As resolve_draw of a vector, for draws without bounds. Asserts that there are none.
-[[nodiscard]] ak_random::Draw vector_draw(const InputDraw& draw, DType dtype, std::int64_t count);
 
 /// True where an integer tensor's range is what the dtype has, as no one states one.
 [[nodiscard]] bool says_nothing_of_integers(const InputDraw& draw);

@@ -21,12 +21,6 @@ namespace ak {
 /// A scalar by value: one of the numbers of `draw`, which has some.
 [[nodiscard]] double random_scalar(std::array<std::uint32_t, 2> key, const ak_random::Draw& draw);
 
-/// Fills `bytes` with elements of `dtype`: element i depends on key, draw and i alone. Host, GPU and CPU device
-/// agree bit by bit: all compile core/plan/random_values.cuh.
-/// @param bytes exactly draw.count * info(dtype).bytes
-void fill_random(std::span<std::byte> bytes, DType dtype, std::array<std::uint32_t, 2> key,
-                 const ak_random::Draw& draw);
-
 /// Conversions with round to nearest even, as the GPU's cvt.rn does. fp8 saturates to finite as
 /// __nv_fp8 types do.
 [[nodiscard]] std::uint16_t float_to_half(float value);

@@ -44,6 +44,14 @@ void check_regular(mode_t mode, const std::filesystem::path& path) {
     fail(ExitCode::bad_input, "cannot read {}: it is {}, a file was expected", path.string(), kind_of(mode));
 }
 
+/// A rename would put a file in the place of a device or a pipe.
+void check_replaceable(const std::filesystem::path& file) {
+  struct stat info = {};
+  if (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    fail(ExitCode::output, "cannot write {}: it is {}, a file was expected", file.string(),
+         kind_of(info.st_mode));
+}
+
 /// To its end.
 std::string read_all(int fd, const std::string& name, std::size_t limit_bytes) {
   std::string content;
@@ -99,10 +107,7 @@ std::filesystem::path file_inside(const std::filesystem::path& folder, std::stri
 }
 
 void require_writable(const std::filesystem::path& file) {
-  struct stat info = {};
-  if (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    fail(ExitCode::output, "cannot write {}: it is {}, a file was expected", file.string(),
-         kind_of(info.st_mode));
+  check_replaceable(file);
   std::string temporary = file.string() + ".XXXXXX";
   const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) fail(ExitCode::output, "cannot write {}: {}", file.string(), reason());
@@ -110,6 +115,7 @@ void require_writable(const std::filesystem::path& file) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  check_replaceable(path);
   std::string temporary = path.string() + ".XXXXXX";
   FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());

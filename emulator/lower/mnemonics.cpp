@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lower/mnemonics.h"
 
-#include <unordered_map>
-
 #include "emulator/lower/register_allocation.h"
 
 namespace ak::emulator {
 namespace {
 
-using Table = std::unordered_map<std::string_view, std::vector<const Mnemonic*>>;
-
-Table make_table() {
-  Table table;
+MnemonicTable make_table() {
+  MnemonicTable table;
   for (const auto family :
        {integer_mnemonics, bit_mnemonics,     logic_mnemonics,    compare_mnemonics,   video_mnemonics,
         float_mnemonics,   special_mnemonics, half_mnemonics,     convert_mnemonics,   memory_mnemonics,
@@ -23,23 +19,17 @@ Table make_table() {
   return table;
 }
 
-const Table& table() {
-  static const Table all = make_table();
+}  // namespace
+
+const MnemonicTable& mnemonic_table() {
+  static const MnemonicTable all = make_table();
   return all;
 }
 
-}  // namespace
-
 const std::vector<const Mnemonic*>& mnemonics_of(std::string_view opcode) {
   static const std::vector<const Mnemonic*> none;
-  const auto found = table().find(opcode);
-  return found == table().end() ? none : found->second;
-}
-
-std::set<std::string_view> covered_opcodes() {
-  std::set<std::string_view> opcodes;
-  for (const auto& [opcode, entries] : table()) opcodes.insert(opcode);
-  return opcodes;
+  const auto found = mnemonic_table().find(opcode);
+  return found == mnemonic_table().end() ? none : found->second;
 }
 
 // Of several families the most cautious answer holds.

@@ -79,7 +79,6 @@ class Arena {
   // Which bytes have been written, one byte of state per byte of memory, kept while `track_initialized` is on
   // (host copies and memsets mark them through mark_initialized).
   void track_initialized(bool on);
-  [[nodiscard]] bool tracks_initialized() const noexcept { return initialized_ != nullptr; }
   void mark_initialized(std::uint64_t address, std::uint64_t bytes, bool initialized) noexcept;
   /// Whether every byte of a read-only region is initialised: remembered until the host marks any of it.
   [[nodiscard]] bool all_written(const Region& region) noexcept;

@@ -102,6 +102,7 @@ struct TemplateFile {
 struct Shape {
   std::string name;  ///< of the shape
   std::map<std::string, std::int64_t> axes;  ///< its sizes
+  bool checked = false;  ///< results are checked on it
   bool timed = false;  ///< kernels are timed on it
   bool on_emulator = false;  ///< it is small enough for the CPU device
 
@@ -109,6 +110,7 @@ struct Shape {
   static void visit(Self& self, Visitor&& visitor) {
     visitor("name", self.name);
     visitor("axes", self.axes);
+    visitor("checked", self.checked);
     visitor("timed", self.timed);
     visitor("on_emulator", self.on_emulator);
   }
@@ -456,6 +458,92 @@ struct ShapeLimit {
   }
 };
 
+/// one of the two
+struct ComparedSubject {
+  std::string kind;  ///< search, device, model or prompt
+  std::string name;  ///< of it
+  std::string is;  ///< that in words
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("kind", self.kind);
+    visitor("name", self.name);
+    visitor("is", self.is);
+  }
+};
+
+/// of all pairs
+struct PairedTest {
+  std::int64_t pairs = 0;  ///< how many there are
+  std::int64_t wins = 0;  ///< of the second
+  std::int64_t losses = 0;  ///< of the second
+  std::int64_t ties = 0;  ///< pairs without a difference
+  std::optional<double> ratio;  ///< second over first, geometric mean
+  std::optional<double> low;  ///< of its 99 % interval
+  std::optional<double> high;  ///< of its 99 % interval
+  double sign_p = 0;  ///< probability under chance, by signs
+  double signed_rank_p = 0;  ///< the same by Wilcoxon's signed ranks
+  bool more_than_chance = false;  ///< the difference is
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("pairs", self.pairs);
+    visitor("wins", self.wins);
+    visitor("losses", self.losses);
+    visitor("ties", self.ties);
+    visitor("ratio", self.ratio);
+    visitor("low", self.low);
+    visitor("high", self.high);
+    visitor("sign_p", self.sign_p);
+    visitor("signed_rank_p", self.signed_rank_p);
+    visitor("more_than_chance", self.more_than_chance);
+  }
+};
+
+/// other numbers of both
+struct ComparedFigure {
+  std::string name;  ///< of the figure
+  std::string unit;  ///< of both numbers
+  std::optional<double> first;  ///< its number
+  std::optional<double> second;  ///< its number
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("unit", self.unit);
+    visitor("first", self.first);
+    visitor("second", self.second);
+  }
+};
+
+/// where there are several definitions
+struct DefinitionTest {
+  std::string definition;  ///< its name
+  PairedTest test;  ///< of its pairs
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("definition", self.definition);
+    visitor("test", self.test);
+  }
+};
+
+/// what is the same except for the two
+struct MatchedPair {
+  std::string definition;  ///< its name
+  std::string what;  ///< is the same
+  double first_ns = 0;  ///< time or cost (ns)
+  double second_ns = 0;  ///< time or cost (ns)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("definition", self.definition);
+    visitor("what", self.what);
+    visitor("first_ns", self.first_ns);
+    visitor("second_ns", self.second_ns);
+  }
+};
+
 /// of its checks and times
 struct Evaluation {
   std::string status;  ///< how it ended: ok, incorrect, compile_error, ...
@@ -471,6 +559,8 @@ struct Evaluation {
   std::vector<Measurement> measurements;  ///< times of the timed shapes
   std::vector<KernelResources> kernels;  ///< what each kernel needs
   std::optional<Occupancy> occupancy;  ///< resident warps
+  std::optional<JsonText> record;  ///< in full: every check, measurement, count and message, times in ns (docs/result_json.md, `best`)
+  std::optional<std::string> page;  ///< in full: the evaluation as text
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -487,6 +577,8 @@ struct Evaluation {
     visitor("measurements", self.measurements);
     visitor("kernels", self.kernels);
     visitor("occupancy", self.occupancy);
+    visitor("record", self.record);
+    visitor("page", self.page);
   }
 };
 
@@ -528,6 +620,7 @@ struct Prediction {
   std::optional<double> high_ns;  ///< of the interval of the fitted model (ns)
   std::string limiter;  ///< what limits it there
   double analytic_ns = 0;  ///< the time before correction (ns)
+  double imbalance = 0;  ///< blocks of the busiest SM over the mean
   double launch_ns = 0;  ///< the part of it that launches take (ns)
   std::map<std::string, double> terms_ns;  ///< its other parts (ns)
   std::string knowledge;  ///< what it is based on: count, build or plan
@@ -544,6 +637,7 @@ struct Prediction {
     visitor("high_ns", self.high_ns);
     visitor("limiter", self.limiter);
     visitor("analytic_ns", self.analytic_ns);
+    visitor("imbalance", self.imbalance);
     visitor("launch_ns", self.launch_ns);
     visitor("terms_ns", self.terms_ns);
     visitor("knowledge", self.knowledge);
@@ -659,6 +753,98 @@ struct LaunchOccupancy {
     visitor("fits", self.fits);
     visitor("next", self.next);
     visitor("by_block_size", self.by_block_size);
+  }
+};
+
+/// manifests, sorted by name
+struct Experiment {
+  std::string name;  ///< of the experiment
+  std::string file;  ///< its manifest
+  std::string question;  ///< that it answers
+  bool needs_gpu = false;  ///< some of its expectations do
+  std::vector<std::string> runs;  ///< names of its searches
+  std::optional<std::string> broken;  ///< why it cannot be run
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("name", self.name);
+    visitor("file", self.file);
+    visitor("question", self.question);
+    visitor("needs_gpu", self.needs_gpu);
+    visitor("runs", self.runs);
+    visitor("broken", self.broken);
+  }
+};
+
+/// folders of results
+struct ExperimentResult {
+  std::string folder;  ///< where it lies
+  std::string experiment;  ///< its name
+  std::string status;  ///< complete, interrupted, failed, unfinished or unreadable
+  bool finished = false;  ///< there is a report
+  std::int64_t met = 0;  ///< expectations that were met
+  std::int64_t missed = 0;  ///< those that were not
+  std::int64_t skipped = 0;  ///< those that this device cannot answer
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("folder", self.folder);
+    visitor("experiment", self.experiment);
+    visitor("status", self.status);
+    visitor("finished", self.finished);
+    visitor("met", self.met);
+    visitor("missed", self.missed);
+    visitor("skipped", self.skipped);
+  }
+};
+
+/// what was looked for
+struct MachinePart {
+  std::string part;  ///< its name
+  bool present = false;  ///< it is there and works
+  std::string detail;  ///< what was found, or why it was not
+  std::string cost;  ///< what does not work without it; empty: it is there
+  std::string remedy;  ///< how to get it; empty: it is there
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("part", self.part);
+    visitor("present", self.present);
+    visitor("detail", self.detail);
+    visitor("cost", self.cost);
+    visitor("remedy", self.remedy);
+  }
+};
+
+/// those with most comparisons first, unless words are looked for
+struct Insight {
+  std::string algorithm;  ///< that it is of
+  std::string arch;  ///< that it holds for
+  std::string device;  ///< that it was seen on
+  std::string device_kind;  ///< cuda or emulator
+  std::string kind;  ///< of insight
+  std::string subject;  ///< what it says something of
+  std::string text;  ///< what it says
+  std::string bottleneck;  ///< that it was tried against
+  std::optional<double> ratio;  ///< what it was worth, as a ratio of times
+  std::int64_t tries = 0;  ///< how often it was compared
+  std::int64_t wins = 0;  ///< how often it was faster
+  JsonText evidence;  ///< docs/knowledge.md
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("algorithm", self.algorithm);
+    visitor("arch", self.arch);
+    visitor("device", self.device);
+    visitor("device_kind", self.device_kind);
+    visitor("kind", self.kind);
+    visitor("subject", self.subject);
+    visitor("text", self.text);
+    visitor("bottleneck", self.bottleneck);
+    visitor("ratio", self.ratio);
+    visitor("tries", self.tries);
+    visitor("wins", self.wins);
+    visitor("evidence", self.evidence);
   }
 };
 
@@ -892,10 +1078,12 @@ struct RunReferenceAnswer {
 /// Show devices
 struct ShowDevicesRequest {
   std::optional<std::string> name;  ///< e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names
+  std::optional<bool> catalog;  ///< instead: every device that is known, with all that is known of it (default: false)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     visitor("name", self.name);
+    visitor("catalog", self.catalog);
   }
 };
 
@@ -912,6 +1100,7 @@ struct ShowDevicesAnswer {
   std::optional<std::string> arch;  ///< its most specific target
   std::optional<JsonText> figures;  ///< name: [value, source], docs/devices.md
   std::optional<std::string> nominal;  ///< of an architecture: the product that stands for it
+  std::vector<JsonText> catalog;  ///< what is known of each device, docs/devices.md
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -925,6 +1114,7 @@ struct ShowDevicesAnswer {
     visitor("arch", self.arch);
     visitor("figures", self.figures);
     visitor("nominal", self.nominal);
+    visitor("catalog", self.catalog);
   }
 };
 
@@ -940,6 +1130,7 @@ struct EvaluateRequest {
   std::optional<std::string> device;  ///< auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
   std::optional<std::string> depth;  ///< how far to go: build, check (is it right?), time; one of build, check, time (default: "time")
   std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+  std::optional<std::string> detail;  ///< brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -953,6 +1144,7 @@ struct EvaluateRequest {
     visitor("device", self.device);
     visitor("depth", self.depth);
     visitor("unaudited", self.unaudited);
+    visitor("detail", self.detail);
   }
 };
 
@@ -972,6 +1164,8 @@ struct EvaluateAnswer {
   std::vector<Measurement> measurements;  ///< times of the timed shapes
   std::vector<KernelResources> kernels;  ///< what each kernel needs
   std::optional<Occupancy> occupancy;  ///< resident warps
+  std::optional<JsonText> record;  ///< in full: every check, measurement, count and message, times in ns (docs/result_json.md, `best`)
+  std::optional<std::string> page;  ///< in full: the evaluation as text
   std::string problem;  ///< the definition it was evaluated for
   std::int64_t variant = 0;  ///< number in the database
   std::optional<std::string> next;  ///< how to learn more of the failure
@@ -991,6 +1185,8 @@ struct EvaluateAnswer {
     visitor("measurements", self.measurements);
     visitor("kernels", self.kernels);
     visitor("occupancy", self.occupancy);
+    visitor("record", self.record);
+    visitor("page", self.page);
     visitor("problem", self.problem);
     visitor("variant", self.variant);
     visitor("next", self.next);
@@ -1201,6 +1397,8 @@ struct StartSessionAnswer {
   std::int64_t tokens = 0;  ///< that models used
   std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
   std::vector<SessionSearch> searches;  ///< in the order they run
+  std::optional<JsonText> record;  ///< in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+  std::optional<std::string> page;  ///< in full: the state as text
   std::string log;  ///< the file that it writes what it does to
 
   template <class Self, class Visitor>
@@ -1214,6 +1412,8 @@ struct StartSessionAnswer {
     visitor("tokens", self.tokens);
     visitor("cost_usd", self.cost_usd);
     visitor("searches", self.searches);
+    visitor("record", self.record);
+    visitor("page", self.page);
     visitor("log", self.log);
   }
 };
@@ -1221,10 +1421,12 @@ struct StartSessionAnswer {
 /// Status of a session
 struct SessionStatusRequest {
   std::optional<std::int64_t> session;  ///< number of the session (default: the latest)
+  std::optional<std::string> detail;  ///< brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
     visitor("session", self.session);
+    visitor("detail", self.detail);
   }
 };
 
@@ -1240,6 +1442,8 @@ struct SessionStatusAnswer {
   std::int64_t tokens = 0;  ///< that models used
   std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
   std::vector<SessionSearch> searches;  ///< in the order they run
+  std::optional<JsonText> record;  ///< in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+  std::optional<std::string> page;  ///< in full: the state as text
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1252,6 +1456,8 @@ struct SessionStatusAnswer {
     visitor("tokens", self.tokens);
     visitor("cost_usd", self.cost_usd);
     visitor("searches", self.searches);
+    visitor("record", self.record);
+    visitor("page", self.page);
   }
 };
 
@@ -1277,6 +1483,8 @@ struct StopSessionAnswer {
   std::int64_t tokens = 0;  ///< that models used
   std::optional<double> cost_usd;  ///< of these, where the prices are known (US dollars)
   std::vector<SessionSearch> searches;  ///< in the order they run
+  std::optional<JsonText> record;  ///< in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+  std::optional<std::string> page;  ///< in full: the state as text
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1289,6 +1497,8 @@ struct StopSessionAnswer {
     visitor("tokens", self.tokens);
     visitor("cost_usd", self.cost_usd);
     visitor("searches", self.searches);
+    visitor("record", self.record);
+    visitor("page", self.page);
   }
 };
 
@@ -1304,6 +1514,7 @@ struct ExplainRequest {
   std::optional<std::string> arch;  ///< what to compile for, where something is evaluated
   std::optional<bool> ablate;  ///< evaluate it with one tunable at a time at its least value, and with switches of its text off: what each is worth (default: false)
   std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+  std::optional<std::string> detail;  ///< brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1317,6 +1528,7 @@ struct ExplainRequest {
     visitor("arch", self.arch);
     visitor("ablate", self.ablate);
     visitor("unaudited", self.unaudited);
+    visitor("detail", self.detail);
   }
 };
 
@@ -1335,6 +1547,7 @@ struct ExplainAnswer {
   std::vector<MeasuredTunable> tunables;  ///< those of which something was measured
   std::vector<ShapeLimit> limits;  ///< what limits it, by shape
   std::string page;  ///< all of it as a page
+  std::optional<JsonText> record;  ///< in full: the evaluation, lineage, leads and every note, times in ns (docs/explain.md)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1350,6 +1563,7 @@ struct ExplainAnswer {
     visitor("tunables", self.tunables);
     visitor("limits", self.limits);
     visitor("page", self.page);
+    visitor("record", self.record);
   }
 };
 
@@ -1363,6 +1577,7 @@ struct CompareRequest {
   std::optional<std::string> device;  ///< evaluate both now on: auto, cuda, cuda:N, emulator
   std::optional<std::string> arch;  ///< what to compile for, where something is evaluated
   std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+  std::optional<std::string> detail;  ///< brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1374,6 +1589,7 @@ struct CompareRequest {
     visitor("device", self.device);
     visitor("arch", self.arch);
     visitor("unaudited", self.unaudited);
+    visitor("detail", self.detail);
   }
 };
 
@@ -1386,6 +1602,7 @@ struct CompareAnswer {
   std::optional<std::string> basis;  ///< of the ratio: pairs, medians or estimated costs
   std::optional<double> second_over_first;  ///< time of the second over that of the first
   std::string page;  ///< everything that they differ in
+  std::optional<JsonText> record;  ///< in full: times, pairs, tunables, launches, resources, counters and the source's difference (docs/explain.md)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1394,6 +1611,52 @@ struct CompareAnswer {
     visitor("why", self.why);
     visitor("basis", self.basis);
     visitor("second_over_first", self.second_over_first);
+    visitor("page", self.page);
+    visitor("record", self.record);
+  }
+};
+
+/// Compare two searches, devices, models or prompts
+struct CompareSubjectsRequest {
+  std::string first;  ///< search:NUMBER, device:NAME, model:NAME or prompt:VERSION; part of a name will do
+  std::string second;  ///< the other one, of the same kind
+  std::optional<std::string> form;  ///< of the page; one of text, markdown (default: "text")
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("form", self.form);
+  }
+};
+
+/// Compare two searches, devices, models or prompts
+struct CompareSubjectsAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  ComparedSubject first;  ///< one of the two
+  ComparedSubject second;  ///< one of the two
+  std::string verdict;  ///< whether the difference is more than chance, in a sentence
+  std::string measure;  ///< gpu_time or estimated_cost
+  std::string pair;  ///< what a pair is; empty: nothing can be paired
+  std::optional<PairedTest> test;  ///< of all pairs
+  std::vector<std::string> notes;  ///< what a reader has to know of it
+  std::vector<ComparedFigure> figures;  ///< other numbers of both
+  std::vector<DefinitionTest> by_definition;  ///< where there are several definitions
+  std::vector<MatchedPair> pairs;  ///< what is the same except for the two
+  std::string page;  ///< all of it as a page
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+    visitor("verdict", self.verdict);
+    visitor("measure", self.measure);
+    visitor("pair", self.pair);
+    visitor("test", self.test);
+    visitor("notes", self.notes);
+    visitor("figures", self.figures);
+    visitor("by_definition", self.by_definition);
+    visitor("pairs", self.pairs);
     visitor("page", self.page);
   }
 };
@@ -1411,7 +1674,10 @@ struct ProfileRequest {
   std::optional<std::string> workload;  ///< name of the shape to profile (default: the timed one)
   std::optional<std::string> metrics;  ///< quick, standard, full, or names between commas (default: "standard")
   std::optional<std::int64_t> compare_variant;  ///< a second kernel: what changed from it
+  std::optional<std::string> compare_path;  ///< the same, of a file ending in .cu
+  std::optional<bool> lines;  ///< sample where on the source's lines warps wait (default: true)
   std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+  std::optional<std::string> detail;  ///< brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1426,7 +1692,10 @@ struct ProfileRequest {
     visitor("workload", self.workload);
     visitor("metrics", self.metrics);
     visitor("compare_variant", self.compare_variant);
+    visitor("compare_path", self.compare_path);
+    visitor("lines", self.lines);
     visitor("unaudited", self.unaudited);
+    visitor("detail", self.detail);
   }
 };
 
@@ -1439,6 +1708,7 @@ struct ProfileAnswer {
   std::optional<Bottleneck> bottleneck;  ///< what limits the kernel
   std::optional<std::string> page;  ///< the profile as a page of text
   std::optional<std::string> changed_from_compare_variant;  ///< what differs from the second kernel
+  std::optional<JsonText> record;  ///< in full: `profile` with every metric, and `analysis` (docs/profiling.md); of the second kernel below `compared_with`
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1448,6 +1718,7 @@ struct ProfileAnswer {
     visitor("bottleneck", self.bottleneck);
     visitor("page", self.page);
     visitor("changed_from_compare_variant", self.changed_from_compare_variant);
+    visitor("record", self.record);
   }
 };
 
@@ -1460,6 +1731,8 @@ struct PredictRequest {
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
   std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
   std::optional<std::string> arch;  ///< the GPU, e.g. h200 or sm_90a (default: "sm_90a")
+  std::optional<std::string> time_model;  ///< name of a shipped model, or a file of one; none: rates alone (default: the user's model of the target, else the shipped one)
+  std::optional<bool> counts;  ///< count on the CPU device: slower, more exact (default: true)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -1470,13 +1743,17 @@ struct PredictRequest {
     visitor("params", self.params);
     visitor("shape", self.shape);
     visitor("arch", self.arch);
+    visitor("time_model", self.time_model);
+    visitor("counts", self.counts);
   }
 };
 
 /// Predict a time
 struct PredictAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string kernel;  ///< its name
   std::string device;  ///< the GPU
+  std::string model;  ///< name of the fitted model; empty: there is none
   std::string note;  ///< why less is known than was asked for; empty: nothing is missing
   JsonText training;  ///< what the model was fitted to; null: there is none
   std::vector<Prediction> predictions;  ///< of every timed shape
@@ -1484,7 +1761,9 @@ struct PredictAnswer {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
+    visitor("kernel", self.kernel);
     visitor("device", self.device);
+    visitor("model", self.model);
     visitor("note", self.note);
     visitor("training", self.training);
     visitor("predictions", self.predictions);
@@ -1532,6 +1811,51 @@ struct OccupancyAnswer {
     visitor("arch", self.arch);
     visitor("sm", self.sm);
     visitor("launches", self.launches);
+  }
+};
+
+/// List experiments
+struct ListExperimentsRequest {
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    (void)self, (void)visitor;
+  }
+};
+
+/// List experiments
+struct ListExperimentsAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::vector<Experiment> experiments;  ///< manifests, sorted by name
+  std::vector<ExperimentResult> results;  ///< folders of results
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("experiments", self.experiments);
+    visitor("results", self.results);
+  }
+};
+
+/// Examine this machine
+struct ExamineMachineRequest {
+  std::optional<std::string> models;  ///< names between commas: their providers are asked about them
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("models", self.models);
+  }
+};
+
+/// Examine this machine
+struct ExamineMachineAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  bool usable = false;  ///< kernels can be built, and the models that were named can be asked
+  std::vector<MachinePart> parts;  ///< what was looked for
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("usable", self.usable);
+    visitor("parts", self.parts);
   }
 };
 
@@ -1598,6 +1922,92 @@ struct BestVariantsAnswer {
     visitor("rows", self.rows);
     visitor("complete", self.complete);
     visitor("note", self.note);
+  }
+};
+
+/// Look up the best point
+struct LookUpBestRequest {
+  std::string file;  ///< a file of best points
+  std::string product;  ///< the device, e.g. h200 or sm_90a
+  std::optional<bool> emulated;  ///< the CPU device of this architecture, whose costs are estimates (default: false)
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("file", self.file);
+    visitor("product", self.product);
+    visitor("emulated", self.emulated);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+  }
+};
+
+/// Look up the best point
+struct LookUpBestAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string note;  ///< how near it is to what was asked for, or that there is none
+  std::optional<bool> exact;  ///< it was measured for this shape on this device
+  std::optional<std::string> template_;  ///< name of its file
+  std::optional<std::string> source;  ///< hash of its file's text
+  std::optional<std::map<std::string, std::int64_t>> tunables;  ///< its point
+  std::optional<double> time_ns;  ///< there (ns)
+  std::optional<bool> emulated;  ///< it is a cost that the CPU device estimated
+  std::optional<bool> confirmed;  ///< it was measured again in a fresh process
+  std::optional<std::map<std::string, std::int64_t>> shape;  ///< that it was measured for
+  std::optional<std::string> device;  ///< that it was measured on
+  std::optional<std::string> arch;  ///< what it was compiled for
+  std::optional<std::int64_t> samples;  ///< how many times it was measured
+  std::optional<std::string> date;  ///< of the measurement
+  std::optional<JsonText> provenance;  ///< docs/tuning.md
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("note", self.note);
+    visitor("exact", self.exact);
+    visitor("template", self.template_);
+    visitor("source", self.source);
+    visitor("tunables", self.tunables);
+    visitor("time_ns", self.time_ns);
+    visitor("emulated", self.emulated);
+    visitor("confirmed", self.confirmed);
+    visitor("shape", self.shape);
+    visitor("device", self.device);
+    visitor("arch", self.arch);
+    visitor("samples", self.samples);
+    visitor("date", self.date);
+    visitor("provenance", self.provenance);
+  }
+};
+
+/// List insights
+struct ListInsightsRequest {
+  std::optional<std::string> algorithm;  ///< of this algorithm alone
+  std::optional<std::string> arch;  ///< for this target alone: sm_90a, h200, ...
+  std::optional<std::string> words;  ///< what matches these words, best first
+  std::optional<std::string> bottleneck;  ///< what was tried against this bottleneck
+  std::optional<std::int64_t> limit;  ///< at most this many; 0: all; 0 to 1000000 (default: 50)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("algorithm", self.algorithm);
+    visitor("arch", self.arch);
+    visitor("words", self.words);
+    visitor("bottleneck", self.bottleneck);
+    visitor("limit", self.limit);
+  }
+};
+
+/// List insights
+struct ListInsightsAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::vector<Insight> insights;  ///< those with most comparisons first, unless words are looked for
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("insights", self.insights);
   }
 };
 
@@ -1738,8 +2148,10 @@ struct SaveKernelAnswer {
 struct ExportKernelRequest {
   std::string folder;  ///< below the working directory; a free name, or an empty folder
   std::optional<std::int64_t> variant;  ///< number of the variant; none: the fastest for problem and params
+  std::optional<std::string> path;  ///< instead of a variant, a kernel file ending in .cu
   std::optional<std::string> device;  ///< fastest on the device of this name, or part of it
   std::optional<std::string> arch;  ///< what it is built for (default: what it was evaluated for)
+  std::optional<bool> overwrite;  ///< write into a folder that is not empty (default: false)
   std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
 
@@ -1747,8 +2159,10 @@ struct ExportKernelRequest {
   static void visit(Self& self, Visitor&& visitor) {
     visitor("folder", self.folder);
     visitor("variant", self.variant);
+    visitor("path", self.path);
     visitor("device", self.device);
     visitor("arch", self.arch);
+    visitor("overwrite", self.overwrite);
     visitor("problem", self.problem);
     visitor("params", self.params);
   }
@@ -1761,7 +2175,7 @@ struct ExportKernelAnswer {
   std::string name;  ///< of functions and files
   std::string problem;  ///< the definition
   std::string arch;  ///< what it is built for
-  std::int64_t variant = 0;  ///< number in the database
+  std::optional<std::int64_t> variant;  ///< number in the database
   std::vector<std::string> files;  ///< below the folder
   std::string note;  ///< how they are used
 
@@ -1863,6 +2277,10 @@ class Operations {
   /// Reads the database, writes the database, runs kernels, takes seconds or longer.
   CompareAnswer compare(const CompareRequest& request, const Callbacks& callbacks = {});
 
+  /// Compares two of one kind by pairs of what is the same except for them, and says whether the difference is more than chance. From the database.
+  /// Reads the database.
+  CompareSubjectsAnswer compare_subjects(const CompareSubjectsRequest& request, const Callbacks& callbacks = {});
+
   /// What limits a kernel and what could be done: hardware counters and hot lines on a GPU, exact counts on the CPU device. It is checked and timed first.
   /// Reads the database, writes the database, runs kernels, takes seconds or longer.
   ProfileAnswer profile(const ProfileRequest& request = {}, const Callbacks& callbacks = {});
@@ -1875,6 +2293,14 @@ class Operations {
   /// Reads the database, takes seconds or longer.
   OccupancyAnswer occupancy(const OccupancyRequest& request = {}, const Callbacks& callbacks = {});
 
+  /// The experiments that are known, and the folders of results there are (docs/experiments.md).
+  /// Touches nothing.
+  ListExperimentsAnswer list_experiments(const ListExperimentsRequest& request = {}, const Callbacks& callbacks = {});
+
+  /// What AlphaKernel finds of what it uses: driver, compiler, sandbox, counters, Python, disk, templates, models; what is missing, what that costs and how to get it.
+  /// Takes seconds or longer.
+  ExamineMachineAnswer examine_machine(const ExamineMachineRequest& request = {}, const Callbacks& callbacks = {});
+
   /// One SELECT on the performance database, read-only. Views: leaderboard, best_variants, failures, benchmark_results, progress, profiles, generalisation, comparisons, prediction_errors. SELECT name, sql FROM sqlite_schema shows everything.
   /// Reads the database.
   QueryAnswer query(const QueryRequest& request, const Callbacks& callbacks = {});
@@ -1882,6 +2308,14 @@ class Operations {
   /// The fastest verified kernels in the database, for each definition, device and architecture.
   /// Reads the database.
   BestVariantsAnswer best_variants(const BestVariantsRequest& request = {}, const Callbacks& callbacks = {});
+
+  /// The best known point for a shape and a device, from a file of best points (`alphakernel best export`, docs/tuning.md): the nearest that is valid there.
+  /// Touches nothing.
+  LookUpBestAnswer look_up_best(const LookUpBestRequest& request, const Callbacks& callbacks = {});
+
+  /// What earlier searches learned: what tunables, templates and features of sources were worth, with how many comparisons are behind it (docs/knowledge.md).
+  /// Reads the database.
+  ListInsightsAnswer list_insights(const ListInsightsRequest& request = {}, const Callbacks& callbacks = {});
 
   /// Why a kernel failed: the gate and what it promises, the findings with their lines, the checks that failed, and what to try.
   /// Reads the database.
@@ -1917,11 +2351,16 @@ class Operations {
   X(stop_session, StopSession) \
   X(explain, Explain) \
   X(compare, Compare) \
+  X(compare_subjects, CompareSubjects) \
   X(profile, Profile) \
   X(predict, Predict) \
   X(occupancy, Occupancy) \
+  X(list_experiments, ListExperiments) \
+  X(examine_machine, ExamineMachine) \
   X(query, Query) \
   X(best_variants, BestVariants) \
+  X(look_up_best, LookUpBest) \
+  X(list_insights, ListInsights) \
   X(explain_failure, ExplainFailure) \
   X(show_kernel, ShowKernel) \
   X(save_kernel, SaveKernel) \

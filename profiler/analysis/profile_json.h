@@ -18,9 +18,6 @@ struct ProfiledLaunch {
 /// to_json(profile) with "facts" in each of its "launches", which are those of `launches`: all that an
 /// analysis needs, so that it can be made again from the file.
 [[nodiscard]] Json profile_json(const Profile& profile, std::span<const ProfiledLaunch> launches);
-/// What an analysis takes, out of one of "launches" above. What is missing stays unknown.
-/// Throws Json::exception where a field is of the wrong type.
-[[nodiscard]] AnalysisInput input_from_json(const Json& launch, const std::string& method);
 
 /// The launch that takes longest decides: its "bottleneck", "evidence", "at_most" and "remedies", with those
 /// of every launch in "launches".

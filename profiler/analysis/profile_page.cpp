@@ -160,8 +160,10 @@ std::string line_rows(std::vector<LineSamples> lines, std::string_view source) {
   return text;
 }
 
+bool gains(double bound) { return bound > 1.005; }
+
 std::string at_most(double bound) {
-  return bound > 1.005 ? fmt::format("at most {:.2f} times faster", bound) : "nothing to gain that way";
+  return gains(bound) ? fmt::format("at most {:.2f} times faster", bound) : "nothing to gain that way";
 }
 
 std::string_view caution(const Analysis& analysis) {
@@ -175,7 +177,8 @@ std::string verdict(const Analysis& analysis) {
   std::string text = fmt::format("\n bottleneck: {} - {}{}\n  {}\n", named.name, named.title,
                                  caution(analysis), named.evidence);
   if (named.name != "unclear")
-    text += fmt::format("  without it {}; source: {}\n", at_most(named.at_most), named.source);
+    text += fmt::format("  {}{}; source: {}\n", gains(named.at_most) ? "without it " : "",
+                        at_most(named.at_most), named.source);
   for (const Advice& advice : named.remedies)
     text += fmt::format("  - {} ({})\n", advice.text, at_most(advice.at_most));
   for (std::size_t i = 0; i < std::min(kMaxOthers, analysis.others.size()); ++i) {

@@ -56,6 +56,7 @@ TemplateFile = TypedDict("TemplateFile", {
 Shape = TypedDict("Shape", {
     "name": str,  # of the shape
     "axes": Dict[str, int],  # its sizes
+    "checked": bool,  # results are checked on it
     "timed": bool,  # kernels are timed on it
     "on_emulator": bool,  # it is small enough for the CPU device
 })
@@ -214,6 +215,44 @@ ShapeLimit = TypedDict("ShapeLimit", {
     "next": NotRequired[str],  # what limits it then
 })
 
+ComparedSubject = TypedDict("ComparedSubject", {
+    "kind": str,  # search, device, model or prompt
+    "name": str,  # of it
+    "is": str,  # that in words
+})
+
+PairedTest = TypedDict("PairedTest", {
+    "pairs": int,  # how many there are
+    "wins": int,  # of the second
+    "losses": int,  # of the second
+    "ties": int,  # pairs without a difference
+    "ratio": Optional[float],  # second over first, geometric mean
+    "low": Optional[float],  # of its 99 % interval
+    "high": Optional[float],  # of its 99 % interval
+    "sign_p": float,  # probability under chance, by signs
+    "signed_rank_p": float,  # the same by Wilcoxon's signed ranks
+    "more_than_chance": bool,  # the difference is
+})
+
+ComparedFigure = TypedDict("ComparedFigure", {
+    "name": str,  # of the figure
+    "unit": str,  # of both numbers
+    "first": Optional[float],  # its number
+    "second": Optional[float],  # its number
+})
+
+DefinitionTest = TypedDict("DefinitionTest", {
+    "definition": str,  # its name
+    "test": PairedTest,  # of its pairs
+})
+
+MatchedPair = TypedDict("MatchedPair", {
+    "definition": str,  # its name
+    "what": str,  # is the same
+    "first_ns": float,  # time or cost (ns)
+    "second_ns": float,  # time or cost (ns)
+})
+
 Evaluation = TypedDict("Evaluation", {
     "status": str,  # how it ended: ok, incorrect, compile_error, ...
     "meaning": str,  # that, in words
@@ -228,6 +267,8 @@ Evaluation = TypedDict("Evaluation", {
     "measurements": NotRequired[List[Measurement]],  # times of the timed shapes
     "kernels": NotRequired[List[KernelResources]],  # what each kernel needs
     "occupancy": NotRequired[Occupancy],  # resident warps
+    "record": NotRequired[Any],  # in full: every check, measurement, count and message, times in ns (docs/result_json.md, `best`)
+    "page": NotRequired[str],  # in full: the evaluation as text
 })
 
 Remedy = TypedDict("Remedy", {
@@ -250,6 +291,7 @@ Prediction = TypedDict("Prediction", {
     "high_ns": Optional[float],  # of the interval of the fitted model (ns)
     "limiter": str,  # what limits it there
     "analytic_ns": float,  # the time before correction (ns)
+    "imbalance": float,  # blocks of the busiest SM over the mean
     "launch_ns": float,  # the part of it that launches take (ns)
     "terms_ns": Dict[str, float],  # its other parts (ns)
     "knowledge": str,  # what it is based on: count, build or plan
@@ -306,6 +348,48 @@ LaunchOccupancy = TypedDict("LaunchOccupancy", {
     "fits": List[ResourceFit],  # how many blocks fit into each resource of an SM
     "next": NotRequired[OccupancyStep],  # the smallest change that lets more warps be resident; none: the SM is full
     "by_block_size": List[SizedOccupancy],  # the same registers and shared memory with other sizes of block
+})
+
+Experiment = TypedDict("Experiment", {
+    "name": str,  # of the experiment
+    "file": str,  # its manifest
+    "question": str,  # that it answers
+    "needs_gpu": bool,  # some of its expectations do
+    "runs": List[str],  # names of its searches
+    "broken": NotRequired[str],  # why it cannot be run
+})
+
+ExperimentResult = TypedDict("ExperimentResult", {
+    "folder": str,  # where it lies
+    "experiment": str,  # its name
+    "status": str,  # complete, interrupted, failed, unfinished or unreadable
+    "finished": bool,  # there is a report
+    "met": int,  # expectations that were met
+    "missed": int,  # those that were not
+    "skipped": int,  # those that this device cannot answer
+})
+
+MachinePart = TypedDict("MachinePart", {
+    "part": str,  # its name
+    "present": bool,  # it is there and works
+    "detail": str,  # what was found, or why it was not
+    "cost": str,  # what does not work without it; empty: it is there
+    "remedy": str,  # how to get it; empty: it is there
+})
+
+Insight = TypedDict("Insight", {
+    "algorithm": str,  # that it is of
+    "arch": str,  # that it holds for
+    "device": str,  # that it was seen on
+    "device_kind": str,  # cuda or emulator
+    "kind": str,  # of insight
+    "subject": str,  # what it says something of
+    "text": str,  # what it says
+    "bottleneck": str,  # that it was tried against
+    "ratio": Optional[float],  # what it was worth, as a ratio of times
+    "tries": int,  # how often it was compared
+    "wins": int,  # how often it was faster
+    "evidence": Any,  # docs/knowledge.md
 })
 
 GatePromise = TypedDict("GatePromise", {
@@ -394,6 +478,7 @@ ShowDevicesAnswer = TypedDict("ShowDevicesAnswer", {
     "arch": NotRequired[str],  # its most specific target
     "figures": NotRequired[Any],  # name: [value, source], docs/devices.md
     "nominal": NotRequired[str],  # of an architecture: the product that stands for it
+    "catalog": NotRequired[List[Any]],  # what is known of each device, docs/devices.md
 })
 
 EvaluateAnswer = TypedDict("EvaluateAnswer", {
@@ -410,6 +495,8 @@ EvaluateAnswer = TypedDict("EvaluateAnswer", {
     "measurements": NotRequired[List[Measurement]],  # times of the timed shapes
     "kernels": NotRequired[List[KernelResources]],  # what each kernel needs
     "occupancy": NotRequired[Occupancy],  # resident warps
+    "record": NotRequired[Any],  # in full: every check, measurement, count and message, times in ns (docs/result_json.md, `best`)
+    "page": NotRequired[str],  # in full: the evaluation as text
     "problem": str,  # the definition it was evaluated for
     "variant": int,  # number in the database
     "next": NotRequired[str],  # how to learn more of the failure
@@ -469,6 +556,8 @@ StartSessionAnswer = TypedDict("StartSessionAnswer", {
     "tokens": int,  # that models used
     "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
     "searches": List[SessionSearch],  # in the order they run
+    "record": NotRequired[Any],  # in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+    "page": NotRequired[str],  # in full: the state as text
     "log": str,  # the file that it writes what it does to
 })
 
@@ -482,6 +571,8 @@ SessionStatusAnswer = TypedDict("SessionStatusAnswer", {
     "tokens": int,  # that models used
     "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
     "searches": List[SessionSearch],  # in the order they run
+    "record": NotRequired[Any],  # in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+    "page": NotRequired[str],  # in full: the state as text
 })
 
 StopSessionAnswer = TypedDict("StopSessionAnswer", {
@@ -494,6 +585,8 @@ StopSessionAnswer = TypedDict("StopSessionAnswer", {
     "tokens": int,  # that models used
     "cost_usd": NotRequired[float],  # of these, where the prices are known (US dollars)
     "searches": List[SessionSearch],  # in the order they run
+    "record": NotRequired[Any],  # in full: budgets, baselines, limits and models too, times in ns (docs/sessions.md)
+    "page": NotRequired[str],  # in full: the state as text
 })
 
 ExplainAnswer = TypedDict("ExplainAnswer", {
@@ -509,6 +602,7 @@ ExplainAnswer = TypedDict("ExplainAnswer", {
     "tunables": List[MeasuredTunable],  # those of which something was measured
     "limits": List[ShapeLimit],  # what limits it, by shape
     "page": str,  # all of it as a page
+    "record": NotRequired[Any],  # in full: the evaluation, lineage, leads and every note, times in ns (docs/explain.md)
 })
 
 CompareAnswer = TypedDict("CompareAnswer", {
@@ -518,6 +612,21 @@ CompareAnswer = TypedDict("CompareAnswer", {
     "basis": NotRequired[str],  # of the ratio: pairs, medians or estimated costs
     "second_over_first": NotRequired[Union[float, str]],  # time of the second over that of the first
     "page": str,  # everything that they differ in
+    "record": NotRequired[Any],  # in full: times, pairs, tunables, launches, resources, counters and the source's difference (docs/explain.md)
+})
+
+CompareSubjectsAnswer = TypedDict("CompareSubjectsAnswer", {
+    "first": ComparedSubject,  # one of the two
+    "second": ComparedSubject,  # one of the two
+    "verdict": str,  # whether the difference is more than chance, in a sentence
+    "measure": str,  # gpu_time or estimated_cost
+    "pair": str,  # what a pair is; empty: nothing can be paired
+    "test": NotRequired[PairedTest],  # of all pairs
+    "notes": List[str],  # what a reader has to know of it
+    "figures": List[ComparedFigure],  # other numbers of both
+    "by_definition": List[DefinitionTest],  # where there are several definitions
+    "pairs": List[MatchedPair],  # what is the same except for the two
+    "page": str,  # all of it as a page
 })
 
 ProfileAnswer = TypedDict("ProfileAnswer", {
@@ -527,10 +636,13 @@ ProfileAnswer = TypedDict("ProfileAnswer", {
     "bottleneck": NotRequired[Bottleneck],  # what limits the kernel
     "page": NotRequired[str],  # the profile as a page of text
     "changed_from_compare_variant": NotRequired[str],  # what differs from the second kernel
+    "record": NotRequired[Any],  # in full: `profile` with every metric, and `analysis` (docs/profiling.md); of the second kernel below `compared_with`
 })
 
 PredictAnswer = TypedDict("PredictAnswer", {
+    "kernel": str,  # its name
     "device": str,  # the GPU
+    "model": str,  # name of the fitted model; empty: there is none
     "note": str,  # why less is known than was asked for; empty: nothing is missing
     "training": Any,  # what the model was fitted to; null: there is none
     "predictions": List[Prediction],  # of every timed shape
@@ -541,6 +653,16 @@ OccupancyAnswer = TypedDict("OccupancyAnswer", {
     "arch": str,  # what it is compiled for
     "sm": SmLimits,  # what an SM has
     "launches": List[LaunchOccupancy],  # different launches of the kernel; of numbers one
+})
+
+ListExperimentsAnswer = TypedDict("ListExperimentsAnswer", {
+    "experiments": List[Experiment],  # manifests, sorted by name
+    "results": List[ExperimentResult],  # folders of results
+})
+
+ExamineMachineAnswer = TypedDict("ExamineMachineAnswer", {
+    "usable": bool,  # kernels can be built, and the models that were named can be asked
+    "parts": List[MachinePart],  # what was looked for
 })
 
 QueryAnswer = TypedDict("QueryAnswer", {
@@ -555,6 +677,27 @@ BestVariantsAnswer = TypedDict("BestVariantsAnswer", {
     "rows": List[List[Cell]],  # a value for each column
     "complete": bool,  # no row was left out
     "note": NotRequired[str],  # how to get the rest
+})
+
+LookUpBestAnswer = TypedDict("LookUpBestAnswer", {
+    "note": str,  # how near it is to what was asked for, or that there is none
+    "exact": NotRequired[bool],  # it was measured for this shape on this device
+    "template": NotRequired[str],  # name of its file
+    "source": NotRequired[str],  # hash of its file's text
+    "tunables": NotRequired[Dict[str, int]],  # its point
+    "time_ns": NotRequired[float],  # there (ns)
+    "emulated": NotRequired[bool],  # it is a cost that the CPU device estimated
+    "confirmed": NotRequired[bool],  # it was measured again in a fresh process
+    "shape": NotRequired[Dict[str, int]],  # that it was measured for
+    "device": NotRequired[str],  # that it was measured on
+    "arch": NotRequired[str],  # what it was compiled for
+    "samples": NotRequired[int],  # how many times it was measured
+    "date": NotRequired[str],  # of the measurement
+    "provenance": NotRequired[Any],  # docs/tuning.md
+})
+
+ListInsightsAnswer = TypedDict("ListInsightsAnswer", {
+    "insights": List[Insight],  # those with most comparisons first, unless words are looked for
 })
 
 ExplainFailureAnswer = TypedDict("ExplainFailureAnswer", {
@@ -599,7 +742,7 @@ ExportKernelAnswer = TypedDict("ExportKernelAnswer", {
     "name": str,  # of functions and files
     "problem": str,  # the definition
     "arch": str,  # what it is built for
-    "variant": int,  # number in the database
+    "variant": NotRequired[int],  # number in the database
     "files": List[str],  # below the folder
     "note": str,  # how they are used
 })
@@ -706,15 +849,18 @@ class Operations:
         self,
         *,
         name: Optional[str] = None,
+        catalog: Optional[bool] = None,
     ) -> ShowDevicesAnswer:
         """The GPUs of this machine, or all that is known of one device or architecture, with sources.
 
         Touches nothing.
 
         name: e.g. h200, rtx4090, sm_120a; empty: the GPUs here, and known names
+        catalog: instead: every device that is known, with all that is known of it (default: false)
         """
         return self._call("show_devices", {
             "name": name,
+            "catalog": catalog,
         })
 
     def evaluate(
@@ -730,6 +876,7 @@ class Operations:
         device: Optional[str] = None,
         depth: Optional[str] = None,
         unaudited: Optional[bool] = None,
+        detail: Optional[str] = None,
     ) -> EvaluateAnswer:
         """Builds a kernel, checks it against the reference on every shape and input distribution, and times it. Says whether it is right, how fast it is, and where it failed: gate, line, advice. Stored in the database. Takes seconds to minutes.
 
@@ -745,6 +892,7 @@ class Operations:
         device: auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
         depth: how far to go: build, check (is it right?), time; one of build, check, time (default: "time")
         unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        detail: brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
         """
         return self._call("evaluate", {
             "source": source,
@@ -757,6 +905,7 @@ class Operations:
             "device": device,
             "depth": depth,
             "unaudited": unaudited,
+            "detail": detail,
         })
 
     def search(
@@ -912,15 +1061,18 @@ class Operations:
         self,
         *,
         session: Optional[int] = None,
+        detail: Optional[str] = None,
     ) -> SessionStatusAnswer:
         """The state of a session: every search with what it has found, spent and has left.
 
         Reads the database.
 
         session: number of the session (default: the latest)
+        detail: brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
         """
         return self._call("session_status", {
             "session": session,
+            "detail": detail,
         })
 
     def stop_session(
@@ -951,6 +1103,7 @@ class Operations:
         arch: Optional[str] = None,
         ablate: Optional[bool] = None,
         unaudited: Optional[bool] = None,
+        detail: Optional[str] = None,
     ) -> ExplainAnswer:
         """What a kernel does, which optimisations and tunables were measured and what each is worth, what limits it, what was checked, and how it was found. From the database; a kernel that was never evaluated is evaluated first.
 
@@ -966,6 +1119,7 @@ class Operations:
         arch: what to compile for, where something is evaluated
         ablate: evaluate it with one tunable at a time at its least value, and with switches of its text off: what each is worth (default: false)
         unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        detail: brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
         """
         return self._call("explain", {
             "source": source,
@@ -978,6 +1132,7 @@ class Operations:
             "arch": arch,
             "ablate": ablate,
             "unaudited": unaudited,
+            "detail": detail,
         })
 
     def compare(
@@ -991,6 +1146,7 @@ class Operations:
         device: Optional[str] = None,
         arch: Optional[str] = None,
         unaudited: Optional[bool] = None,
+        detail: Optional[str] = None,
     ) -> CompareAnswer:
         """What two kernels for one problem differ in - times, source, tunables, launches, resources, counters - and why one is faster, as far as evidence goes. From the database, or measured now where a device is named: on a GPU alternately.
 
@@ -1004,6 +1160,7 @@ class Operations:
         device: evaluate both now on: auto, cuda, cuda:N, emulator
         arch: what to compile for, where something is evaluated
         unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        detail: brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
         """
         return self._call("compare", {
             "first": first,
@@ -1014,6 +1171,28 @@ class Operations:
             "device": device,
             "arch": arch,
             "unaudited": unaudited,
+            "detail": detail,
+        })
+
+    def compare_subjects(
+        self,
+        *,
+        first: str,
+        second: str,
+        form: Optional[str] = None,
+    ) -> CompareSubjectsAnswer:
+        """Compares two of one kind by pairs of what is the same except for them, and says whether the difference is more than chance. From the database.
+
+        Reads the database.
+
+        first: search:NUMBER, device:NAME, model:NAME or prompt:VERSION; part of a name will do
+        second: the other one, of the same kind
+        form: of the page; one of text, markdown (default: "text")
+        """
+        return self._call("compare_subjects", {
+            "first": first,
+            "second": second,
+            "form": form,
         })
 
     def profile(
@@ -1030,7 +1209,10 @@ class Operations:
         workload: Optional[str] = None,
         metrics: Optional[str] = None,
         compare_variant: Optional[int] = None,
+        compare_path: Optional[str] = None,
+        lines: Optional[bool] = None,
         unaudited: Optional[bool] = None,
+        detail: Optional[str] = None,
     ) -> ProfileAnswer:
         """What limits a kernel and what could be done: hardware counters and hot lines on a GPU, exact counts on the CPU device. It is checked and timed first.
 
@@ -1047,7 +1229,10 @@ class Operations:
         workload: name of the shape to profile (default: the timed one)
         metrics: quick, standard, full, or names between commas (default: "standard")
         compare_variant: a second kernel: what changed from it
+        compare_path: the same, of a file ending in .cu
+        lines: sample where on the source's lines warps wait (default: true)
         unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        detail: brief: what a reader needs; full: whole pages, and a record of everything; one of brief, full (default: "brief")
         """
         return self._call("profile", {
             "source": source,
@@ -1061,7 +1246,10 @@ class Operations:
             "workload": workload,
             "metrics": metrics,
             "compare_variant": compare_variant,
+            "compare_path": compare_path,
+            "lines": lines,
             "unaudited": unaudited,
+            "detail": detail,
         })
 
     def predict(
@@ -1074,6 +1262,8 @@ class Operations:
         params: Optional[Dict[str, Scalar]] = None,
         shape: Optional[Dict[str, Scalar]] = None,
         arch: Optional[str] = None,
+        time_model: Optional[str] = None,
+        counts: Optional[bool] = None,
     ) -> PredictAnswer:
         """How long a kernel takes on a GPU that is not here, and what limits it there; of every timed shape.
 
@@ -1086,6 +1276,8 @@ class Operations:
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
         shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
         arch: the GPU, e.g. h200 or sm_90a (default: "sm_90a")
+        time_model: name of a shipped model, or a file of one; none: rates alone (default: the user's model of the target, else the shipped one)
+        counts: count on the CPU device: slower, more exact (default: true)
         """
         return self._call("predict", {
             "source": source,
@@ -1095,6 +1287,8 @@ class Operations:
             "params": params,
             "shape": shape,
             "arch": arch,
+            "time_model": time_model,
+            "counts": counts,
         })
 
     def occupancy(
@@ -1137,6 +1331,31 @@ class Operations:
             "threads": threads,
             "registers": registers,
             "shared_bytes": shared_bytes,
+        })
+
+    def list_experiments(
+        self,
+    ) -> ListExperimentsAnswer:
+        """The experiments that are known, and the folders of results there are (docs/experiments.md).
+
+        Touches nothing.
+        """
+        return self._call("list_experiments", {
+        })
+
+    def examine_machine(
+        self,
+        *,
+        models: Optional[str] = None,
+    ) -> ExamineMachineAnswer:
+        """What AlphaKernel finds of what it uses: driver, compiler, sandbox, counters, Python, disk, templates, models; what is missing, what that costs and how to get it.
+
+        Takes seconds or longer.
+
+        models: names between commas: their providers are asked about them
+        """
+        return self._call("examine_machine", {
+            "models": models,
         })
 
     def query(
@@ -1184,6 +1403,63 @@ class Operations:
             "problem": problem,
             "arch": arch,
             "device_kind": device_kind,
+            "limit": limit,
+        })
+
+    def look_up_best(
+        self,
+        *,
+        file: str,
+        product: str,
+        emulated: Optional[bool] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+    ) -> LookUpBestAnswer:
+        """The best known point for a shape and a device, from a file of best points (`alphakernel best export`, docs/tuning.md): the nearest that is valid there.
+
+        Touches nothing.
+
+        file: a file of best points
+        product: the device, e.g. h200 or sm_90a
+        emulated: the CPU device of this architecture, whose costs are estimates (default: false)
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        """
+        return self._call("look_up_best", {
+            "file": file,
+            "product": product,
+            "emulated": emulated,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+        })
+
+    def list_insights(
+        self,
+        *,
+        algorithm: Optional[str] = None,
+        arch: Optional[str] = None,
+        words: Optional[str] = None,
+        bottleneck: Optional[str] = None,
+        limit: Optional[int] = None,
+    ) -> ListInsightsAnswer:
+        """What earlier searches learned: what tunables, templates and features of sources were worth, with how many comparisons are behind it (docs/knowledge.md).
+
+        Reads the database.
+
+        algorithm: of this algorithm alone
+        arch: for this target alone: sm_90a, h200, ...
+        words: what matches these words, best first
+        bottleneck: what was tried against this bottleneck
+        limit: at most this many; 0: all; 0 to 1000000 (default: 50)
+        """
+        return self._call("list_insights", {
+            "algorithm": algorithm,
+            "arch": arch,
+            "words": words,
+            "bottleneck": bottleneck,
             "limit": limit,
         })
 
@@ -1267,8 +1543,10 @@ class Operations:
         *,
         folder: str,
         variant: Optional[int] = None,
+        path: Optional[str] = None,
         device: Optional[str] = None,
         arch: Optional[str] = None,
+        overwrite: Optional[bool] = None,
         problem: Optional[str] = None,
         params: Optional[Dict[str, Scalar]] = None,
     ) -> ExportKernelAnswer:
@@ -1278,16 +1556,20 @@ class Operations:
 
         folder: below the working directory; a free name, or an empty folder
         variant: number of the variant; none: the fastest for problem and params
+        path: instead of a variant, a kernel file ending in .cu
         device: fastest on the device of this name, or part of it
         arch: what it is built for (default: what it was evaluated for)
+        overwrite: write into a folder that is not empty (default: false)
         problem: name as list_problems gives it, or the folder of a problem of your own
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
         """
         return self._call("export_kernel", {
             "folder": folder,
             "variant": variant,
+            "path": path,
             "device": device,
             "arch": arch,
+            "overwrite": overwrite,
             "problem": problem,
             "params": params,
         })

@@ -3,13 +3,18 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "agent/llm/api/model_catalog.h"
+#include "agent/llm/api/recording.h"
 #include "app/exchange/exchange_folder.h"
 #include "app/experiment/manifest.h"
 #include "app/search/best_points.h"
 #include "app/session/session_manifest.h"
+#include "app/setup/config.h"
 #include "codegen/problem/problem_catalog.h"
+#include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/locations.h"
 #include "tests/support/run_program.h"
 
 namespace ak {
@@ -26,6 +31,14 @@ struct FileFormat {
   void (*read)(const fs::path& file);
 };
 
+void read_config(const fs::path& file) {
+  const struct Elsewhere {
+    explicit Elsewhere(const fs::path& config) { set_locations({.program = {}, .config = config}); }
+    ~Elsewhere() { set_locations({}); }
+  } elsewhere(file);
+  static_cast<void>(app::load_config());
+}
+
 const std::array kFormats{
     FileFormat{"problem.json", R"({{}"name": "p"})", "format", "problem.json",
                [](const fs::path& file) { static_cast<void>(codegen::load_problem(file.parent_path())); }},
@@ -35,6 +48,15 @@ const std::array kFormats{
                [](const fs::path& file) { static_cast<void>(app::read_session_manifest(file, ".")); }},
     FileFormat{"best.json", R"({{}"format": "alphakernel best points"})", "version", "a file of best points",
                [](const fs::path& file) { static_cast<void>(app::read_best_points(file)); }},
+    FileFormat{"config.json", R"({{}"arch": "h200"})", "format", "the configuration", read_config},
+    FileFormat{
+        "mine.json", R"({{}"name": "mine", "arch": "sm_90"})", "format", "a device's file",
+        [](const fs::path& file) { static_cast<void>(DeviceCatalog::with_folder(file.parent_path())); }},
+    FileFormat{"models.json", R"({{}"provider": "mine", "source": "me", "models": []})", "format",
+               "a file of language models",
+               [](const fs::path& file) { static_cast<void>(agent::ModelCatalog::with_file(file)); }},
+    FileFormat{"answers.jsonl", R"({{}"reply": {"text": "yes"}})", "format", "an exchange",
+               [](const fs::path& file) { static_cast<void>(agent::ReplayClient(file)); }},
 };
 
 std::string with_version(const FileFormat& format, const std::string& version) {

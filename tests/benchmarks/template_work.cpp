@@ -9,6 +9,7 @@
 #include "core/plan/random_input.h"
 #include "runtime/build/candidate_plan.h"
 #include "tests/benchmarks/emulator_work.h"
+#include "tests/support/host_draws.h"
 
 namespace ak::benchmark {
 namespace {
@@ -83,7 +84,7 @@ void add_buffers(Work& work, const ProblemInstance& problem, const runtime::Work
   for (std::size_t i = 0; i < definition.inputs.size(); ++i) {
     const TensorSpec& tensor = definition.inputs[i];
     std::vector<std::byte> bytes(bytes_of(tensor));
-    fill_random(bytes, tensor.dtype, tensor_key(1, tensor.name), draws.value()[i]);
+    testing::fill_random(bytes, tensor.dtype, tensor_key(1, tensor.name), draws.value()[i]);
     work.add_input(tensor.name, bytes);
   }
   for (const TensorSpec& tensor : definition.outputs) work.add_memory(tensor.name, bytes_of(tensor));

@@ -279,6 +279,7 @@ TEST_CASE("an impossible shape is a usage error that says why") {
                          {"M=3", "N"},
                          {"N", "NAME=INTEGER"},
                          {"N=3x", "NAME=INTEGER"},
+                         {"N=3,N=4", "N is there twice"},
                          {"N=3,D=4", "'D'"}}) {
     const auto [message, code] = error_of([&] { static_cast<void>(with_shape(*instance, row.shape)); });
     INFO(row.shape << ": " << message);

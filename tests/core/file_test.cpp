@@ -103,6 +103,24 @@ TEST_CASE("a file over the limit is refused, one at the limit is read") {
   CHECK(exit_code_of([&] { (void)read_file(folder / "f", 4); }) == ExitCode::bad_input);
 }
 
+TEST_CASE("what is no regular file is never replaced by one") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("pipe", folder / "link");
+  fs::create_symlink("/dev/null", folder / "null");
+  fs::create_directory(folder / "folder");
+  for (const auto& [file, kind] : {std::pair{folder / "pipe", "it is a pipe"},
+                                   {folder / "link", "it is a pipe"},
+                                   {folder / "null", "it is a device"},
+                                   {folder / "folder", "it is a folder"}}) {
+    INFO(file);
+    CHECK_THROWS_WITH(write_file_atomically(file, "x"),
+                      Catch::Contains(kind) && Catch::Contains("a file was expected"));
+    CHECK_FALSE(fs::is_regular_file(fs::symlink_status(file)));
+  }
+  CHECK(folder.file_count() == 4);
+}
+
 TEST_CASE("a failed write is an output error and leaves neither file nor leftovers") {
   const TemporaryFolder folder;
   CHECK(exit_code_of([&] { write_file_atomically(folder / "no_folder" / "f", "x"); }) == ExitCode::output);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/host_draws.h"
+
 // The device's text, compiled for the host with the toolkit's own host conversions.
 #include "runtime/check/device/random_input.cuh"
 
@@ -39,14 +41,14 @@ std::vector<T> draw_matrix(DType dtype, const std::string& text, std::int64_t ro
                            std::uint64_t seed = 1) {
   const auto draw = resolve_draw(parsed(text), dtype, {rows, columns}, {}).value();
   std::vector<T> values(static_cast<std::size_t>(rows * columns));
-  fill_random(std::as_writable_bytes(std::span(values)), dtype, tensor_key(seed, "x"), draw);
+  testing::fill_random(std::as_writable_bytes(std::span(values)), dtype, tensor_key(seed, "x"), draw);
   return values;
 }
 
 std::vector<float> draw_floats(std::int64_t count, const InputDraw& draw, std::uint64_t seed = 1) {
   std::vector<float> values(static_cast<std::size_t>(count));
-  fill_random(std::as_writable_bytes(std::span(values)), DType::float32, tensor_key(seed, "x"),
-              vector_draw(draw, DType::float32, count));
+  testing::fill_random(std::as_writable_bytes(std::span(values)), DType::float32, tensor_key(seed, "x"),
+                       testing::vector_draw(draw, DType::float32, count));
   return values;
 }
 
@@ -69,7 +71,7 @@ template <class T>
 std::int64_t differing(DType dtype, const ak_random::Draw& draw) {
   const auto key = tensor_key(0x123456789ABCDEF0u, "weights");
   std::vector<std::byte> host(static_cast<std::size_t>(draw.count) * sizeof(T));
-  fill_random(host, dtype, key, draw);
+  testing::fill_random(host, dtype, key, draw);
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < draw.count; ++i) {
     const T device = random_element<T>(ak_random::Key{key[0], key[1]}, static_cast<std::uint64_t>(i), draw);
@@ -123,7 +125,7 @@ TEST_CASE("a packed type's two values are drawn by themselves, the first into th
   const auto key = tensor_key(7, "q");
   const auto bytes_of = [&](const char* text, DType dtype) {
     std::vector<std::byte> bytes(400);
-    fill_random(bytes, dtype, key, resolve_draw(parsed(text, 1, 0), dtype, {4, 100}, {}).value());
+    testing::fill_random(bytes, dtype, key, resolve_draw(parsed(text, 1, 0), dtype, {4, 100}, {}).value());
     return bytes;
   };
   for (const std::byte byte : bytes_of("constant(-3)", DType::int4x2)) CHECK(byte == std::byte{0xDD});

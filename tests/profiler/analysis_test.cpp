@@ -11,6 +11,7 @@
 #include "profiler/analysis/bottleneck_rules.h"
 #include "profiler/analysis/metric_catalog.h"
 #include "profiler/analysis/profile_json.h"
+#include "tests/profiler/recorded_input.h"
 
 using namespace ak;
 using namespace ak::profiler;

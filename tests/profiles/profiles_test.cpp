@@ -52,7 +52,7 @@ AnalysisInput counted(const Json& row, const Json& result) {
   input.device.sm_count = 132;
   input.kernel.registers = result["kernels"][0]["registers"];
   if (row["algorithm"] == "gemm") input.matrix_type = DType::bfloat16;
-  for (const Json& measurement : result["measurements"]) {
+  for (const Json& measurement : result["record"]["measurements"]) {
     if (measurement["role"] == "candidate") input.launch.metrics = measurement["counts"].get<Metrics>();
   }
   return input;
@@ -66,7 +66,7 @@ TEST_CASE("kernels with a bottleneck are right on the CPU device, which names it
     if (!row.contains("emulator_shape")) continue;
     INFO(row["file"]);
     const Json result = evaluate(row, sandbox);
-    INFO(result["message"]);
+    INFO(result["record"]["message"]);
     REQUIRE(result["status"] == "ok");
     if (!row.contains("counted")) continue;
     const Analysis analysis = analyze(counted(row, result));

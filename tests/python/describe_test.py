@@ -192,6 +192,18 @@ class Descriptions(Files):
                     known = {"N": size, "sizeof_x": 4}
                     self.assertEqual(formulas.evaluated(problem["bytes_read"], known), formulas.evaluated(read, known))
 
+    def test_simple_operators_have_a_starting_kernel_and_others_none(self):
+        cases = [
+            ("return torch.relu(x)", "pointwise"), ("return x.sum(0)", "rows"), ("return x @ x", "product"),
+            ("return x - x.mean(1, keepdim=True)", "rows"), ("return x - x.mean(1)", None), ("return x + x.t()", None),
+            ("return x.mean(1, keepdim=True).expand(N, N).contiguous()", None), ("return torch.cumsum(x, 1)", None),
+            ("return (x @ x).t().contiguous()", None),
+        ]
+        for body, kernel in cases:
+            with self.subTest(body=body):
+                found = self.described(function(body))["kernel"]
+                self.assertEqual(found and found.partition('"kernel": "')[2].partition('"')[0], kernel)
+
     def test_products_that_are_only_summed_cost_nothing(self):
         cases = [
             ("return (x @ x + 1).sum(1)", False), ("return (x @ x).view(-1).mean() * 2", False),

@@ -203,8 +203,8 @@ TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the 
     for (const std::string& word : wrong.words) CHECK(shown.out.find(word) != std::string::npos);
     const Json json = parse_json(
         box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
-    CHECK(json["explanation"].get<std::string>().find("To do: ") != std::string::npos);
-    const Json details = json["diagnostics"][0]["details"];
+    CHECK(json["record"]["explanation"].get<std::string>().find("To do: ") != std::string::npos);
+    const Json details = json["record"]["diagnostics"][0]["details"];
     CHECK(details["kind"] == wrong.kind);
     CHECK(details["first"]["line"] == kBodyLine);
     CHECK(box.query("SELECT diagnostics ->> '$[0].details.kind' FROM evaluations ORDER BY id DESC LIMIT 1") ==
@@ -242,7 +242,7 @@ TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and ke
   const Json json = parse_json(
       box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator", "--json"}).out);
   bool found = false;
-  for (const Json& measurement : json["measurements"]) {
+  for (const Json& measurement : json["record"]["measurements"]) {
     if (measurement["workload"] != "n65536" || measurement["role"] != "candidate") continue;
     for (const Json& line : measurement["lines"]) {
       if (line["line"] != kBodyLine + 3) continue;
@@ -267,7 +267,7 @@ TEST_CASE("auto without a GPU says in one line that the emulator stands in, and 
   CHECK(result.exit_code == 0);
   CHECK(is_one_line(result.err));
   CHECK(result.err.find("CPU emulator") != std::string::npos);
-  const Json parts = parse_json(box.run({"doctor", "--json"}).out);
+  const Json parts = parse_json(box.run({"doctor", "--json"}).out)["parts"];
   bool ran = false;
   for (const Json& part : parts) ran = ran || (part["part"] == "CPU device" && part["present"] == true);
   CHECK(ran);

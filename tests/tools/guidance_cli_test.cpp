@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "core/text/file.h"
@@ -137,6 +138,31 @@ TEST_CASE("the end of a run says what can be done next, with the names of this r
   const std::string other = (box.folder / "other.db").string();
   CHECK(has(box.generate({"--db", other}).out, "--db " + other));
   CHECK_FALSE(has(box.generate({"--json"}).out, "next:"));
+}
+
+TEST_CASE("what can be done next works as it is printed, on a problem of one's own, too") {
+  Sandbox box;
+  const InFolder folder(box.folder.path());
+  fs::copy(fs::path(AK_SOURCE_DIR) / "templates" / "vector_add", "mine", fs::copy_options::recursive);
+  std::string json = read_file("mine/problem.json");
+  const std::string name = R"("name": "vector_add")";
+  REQUIRE(has(json, name));
+  box.write("mine/problem.json", json.replace(json.find(name), name.size(), R"("name": "mine")"));
+  fs::create_directory("vector_add_fp32");  // where an export would go
+  const ProgramResult run = box.run({"generate", "--problem", "mine", "--device", "emulator", "--arch",
+                                     "sm_90a", "--unaudited", "--max-evaluations", "1", "--seed", "1"});
+  INFO(run.out << run.err);
+  REQUIRE(run.exit_code == 0);
+  std::istringstream next(run.out.substr(run.out.find("next:\n") + 6));
+  int steps = 0;
+  for (std::string line; std::getline(next, line); ++steps) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+    const ProgramResult step = box.run({command.begin() + 1, command.end()});
+    INFO(line << "\n" << step.err);
+    CHECK(step.exit_code == 0);
+  }
+  CHECK(steps == 3);
 }
 
 TEST_CASE("progress is plain lines where no terminal is, from the first phase on, and none with --quiet") {

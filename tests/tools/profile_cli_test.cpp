@@ -41,9 +41,11 @@ TEST_CASE("a profile on the CPU device names the accesses that lie apart, and ke
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   const Json json = parse_json(result.out);
-  CHECK(json["analysis"]["bottleneck"] == "uncoalesced_access");
-  CHECK(json["profile"]["method"] == "emulator");
-  CHECK(json["profile"]["launches"][0]["metrics"]["global/sectors"].get<double>() > 0);
+  CHECK(json["bottleneck"]["name"] == "uncoalesced_access");
+  const Json& record = json["record"];
+  CHECK(record["analysis"]["bottleneck"] == "uncoalesced_access");
+  CHECK(record["profile"]["method"] == "emulator");
+  CHECK(record["profile"]["launches"][0]["metrics"]["global/sectors"].get<double>() > 0);
   CHECK(json["evaluation"]["status"] == "ok");
 }
 

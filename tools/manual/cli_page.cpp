@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tools/json_answers.h"
 #include "tools/manual/reference_pages.h"
 
 namespace ak::tools {
@@ -62,10 +63,16 @@ std::string examples_block(const CommandText& command) {
   return text.empty() ? "" : fmt::format("```\n{}```\n\n", text);
 }
 
+/// What --json prints, as a paragraph.
+std::string json_paragraph(const CommandText& command) {
+  const std::string sentence = json_sentence(command.name);
+  return sentence.empty() ? "" : sentence + "\n\n";
+}
+
 std::string command_text(const CommandText& command, int level) {
-  std::string text =
-      fmt::format("{} {}\n\n{}\n\n{}{}", std::string(static_cast<std::size_t>(level), '#'), command.name,
-                  table_cell(command.summary), option_table(command), examples_block(command));
+  std::string text = fmt::format("{} {}\n\n{}\n\n{}{}{}", std::string(static_cast<std::size_t>(level), '#'),
+                                 command.name, table_cell(command.summary), option_table(command),
+                                 json_paragraph(command), examples_block(command));
   for (const CommandText& sub : command.subcommands) text += command_text(sub, 3);
   return text;
 }

@@ -1,57 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "app/operations/operation.h"
-#include "codegen/problem/problem_catalog.h"
-#include "core/error.h"
 #include "tools/algorithms_audit.h"
-#include "tools/command_line.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
 
-std::string axes_text(const AxisValues& axes) {
+std::string axes_text(const Json& axes) {
   std::vector<std::string> parts;
-  for (const auto& [name, value] : axes) parts.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, size] : axes.items()) parts.push_back(fmt::format("{}={}", name, size.dump()));
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-std::string roles_text(const Workload& workload) {
-  std::string text = workload.has(WorkloadRole::check) ? "checked" : "";
-  if (workload.has(WorkloadRole::time)) text += text.empty() ? "timed" : ", timed";
+std::string roles_text(const Json& shape) {
+  std::string text = shape["checked"].get<bool>() ? "checked" : "";
+  if (shape["timed"].get<bool>()) text += text.empty() ? "timed" : ", timed";
   return text;
 }
 
-void print_list() {
-  for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
-    fmt::print("{:<18}{}\n", entry.name,
-               entry.input_error.empty() ? entry.summary : "broken: " + entry.input_error);
-  }
+void print_list(const Json& problems) {
+  for (const Json& problem : problems)
+    fmt::print("{:<18}{}\n", problem["name"].get<std::string>(),
+               problem.contains("broken") ? "broken: " + problem["broken"].get<std::string>()
+                                          : problem["summary"].get<std::string>());
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");
 }
 
-Json list_json() {
-  return operations::call(operations::operation_named("list_problems"), Json::object(), {})
-      .content["problems"];
+std::string word_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+void print_parameter(const Json& parameter) {
+  std::vector<std::string> choices;
+  for (const Json& choice : parameter["choices"]) choices.push_back(word_of(choice));
+  fmt::print("  {:<12}{} [{}] default {}\n", parameter["name"].get<std::string>(),
+             parameter["help"].get<std::string>(), fmt::join(choices, ", "), word_of(parameter["default"]));
 }
 
-void print_problem(const codegen::Problem& problem) {
-  const auto instance = codegen::instantiate(problem, codegen::choose_params(problem, {}));
-  fmt::print("{}: {}\n\nParameters\n", problem.name, problem.summary);
-  for (const ParamSpec& param : problem.params) {
-    std::vector<std::string> choices;
-    for (const Value& choice : param.choices) choices.push_back(to_string(choice));
-    fmt::print("  {:<12}{} [{}] default {}\n", param.name, param.help, fmt::join(choices, ", "),
-               to_string(param.default_value));
-  }
+void print_problem(const Json& problem) {
+  fmt::print("{}: {}\n\nParameters\n", problem["name"].get<std::string>(),
+             problem["summary"].get<std::string>());
+  for (const Json& parameter : problem["parameters"]) print_parameter(parameter);
   fmt::print("\nShapes (with default parameters)\n");
-  for (const Workload& workload : instance->workloads) {
-    fmt::print("  {:<18}{:<24}{}\n", workload.name, axes_text(workload.axes), roles_text(workload));
-  }
+  for (const Json& shape : problem["shapes"])
+    fmt::print("  {:<18}{:<24}{}\n", shape["name"].get<std::string>(), axes_text(shape["axes"]),
+               roles_text(shape));
   fmt::print("\nTemplates\n");
-  for (const CandidateFile& file : instance->templates)
-    fmt::print("  {}\n", (instance->folder / file.name).string());
+  for (const Json& file : problem["templates"]) fmt::print("  {}\n", file["path"].get<std::string>());
 }
 
 int run_algorithms(const app::Arguments& arguments) {
@@ -65,12 +61,15 @@ int run_algorithms(const app::Arguments& arguments) {
   app.add_option("name", name, "algorithm to show");
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return DescribeCommandLines::active() ? run_audit({}) : 0;
-  if (name.empty()) {
-    json ? fmt::print("{}\n", list_json().dump(2)) : print_list();
-    return 0;
+  const operations::Answer answer =
+      name.empty()
+          ? call_operation("list_problems", Json::object(), "algorithms", arguments)
+          : call_operation("show_problem", {{"problem", name}, {"section", "all"}}, "algorithms", arguments);
+  if (json) {
+    print_json(answer);
+  } else {
+    name.empty() ? print_list(answer.content["problems"]) : print_problem(answer.content);
   }
-  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
-  json ? fmt::print("{}\n", problem.json.dump(2)) : print_problem(problem);
   return 0;
 }
 

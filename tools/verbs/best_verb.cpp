@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include "app/evaluate/figure_texts.h"
-#include "app/search/best_lookup.h"
+#include "app/search/best_points.h"
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "runtime/build/candidate_plan.h"
-#include "tools/command_line.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -35,39 +34,16 @@ int export_best(const app::Arguments& arguments) {
   return 0;
 }
 
-/// The device that a flag names: a product of the catalogue, or an architecture with its
-/// nominal product's facts.
-DeviceFacts device_of(const std::string& product, const Arch& arch) {
-  DeviceFacts device = runtime::nominal_device(arch);
-  const DeviceEntry* entry = DeviceCatalog::shipped().find(product);
-  if (entry == nullptr || !entry->is_product()) return device;
-  device.name = entry->name;
-  device.sm_count = static_cast<int>(entry->value("sm_count").value_or(device.sm_count));
-  return device;
-}
-
-Json match_json(const app::BestMatch& match, const app::BestQuestion& question,
-                const app::BestSource& source) {
-  const app::BestPoint& point = *match.point;
-  return {{"exact", match.exact()},     {"note", app::match_text(match, question)},
-          {"template", source.name},    {"source", point.source},
-          {"tunables", point.tunables}, {"time_ns", point.time_ns},
-          {"emulated", point.emulated}, {"confirmed", point.confirmed},
-          {"shape", point.shape},       {"device", point.device},
-          {"arch", point.arch.sm()},    {"samples", point.samples},
-          {"date", point.date},         {"provenance", point.provenance}};
-}
-
-void print_match(const app::BestMatch& match, const app::BestQuestion& question,
-                 const app::BestSource& source) {
-  const app::BestPoint& point = *match.point;
+void print_match(const Json& match) {
   std::string tunables;
-  for (const auto& [name, value] : point.tunables) tunables += fmt::format(" {}={}", name, value);
-  fmt::print("{}{}\n  {}\n  {}{} there, {} ({} samples, {})\n", source.name, tunables,
-             app::match_text(match, question), point.emulated ? "estimated cost " : "",
-             app::format_ns(point.time_ns),
-             point.confirmed ? "measured again in a fresh process" : "measured in a search", point.samples,
-             point.date);
+  for (const auto& [name, value] : match["tunables"].items())
+    tunables += fmt::format(" {}={}", name, value.dump());
+  fmt::print("{}{}\n  {}\n  {}{} there, {} ({} samples, {})\n", match["template"].get<std::string>(),
+             tunables, match["note"].get<std::string>(),
+             match["emulated"].get<bool>() ? "estimated cost " : "",
+             app::format_ns(match["time_ns"].get<double>()),
+             match["confirmed"].get<bool>() ? "measured again in a fresh process" : "measured in a search",
+             match["samples"].get<int>(), match["date"].get<std::string>());
 }
 
 int look_up(const app::Arguments& arguments) {
@@ -84,30 +60,17 @@ int look_up(const app::Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
   const ProblemFlags problem_flags(app, arguments);
   if (!parse(app, arguments)) return 0;
-  const app::BestPoints best = app::read_best_points(file);
-  const Result<Arch> arch = parse_arch(product);
-  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
-  const auto problem = problem_flags.instance();
-  if (problem->workloads.size() != 1) fail(ExitCode::usage, "say which shape: --shape M=4096,...");
-  const app::BestQuestion question{
-      .problem = problem,
-      .shape = problem->workloads.front().axes,
-      .device = emulated ? runtime::emulated_device_facts(*arch) : device_of(product, *arch),
-      .arch = *arch};
-  const auto matches = app::best_matches(best, question, false);
+  Json request = problem_flags.request({});
+  request.update({{"file", file}, {"product", product}, {"emulated", emulated}});
+  const operations::Answer answer = call_operation("look_up_best", request, "best lookup", arguments);
   if (json) {
-    fmt::print(
-        "{}\n",
-        matches.empty()
-            ? "null"
-            : match_json(matches.front(), question, best.sources.at(matches.front().point->source)).dump());
-  } else if (!matches.empty()) {
-    print_match(matches.front(), question, best.sources.at(matches.front().point->source));
+    print_json(answer);
+  } else if (answer.failed) {
+    fmt::print("{}\n", answer.content["note"].get<std::string>());
   } else {
-    fmt::print("no point of {} is known that is valid for this shape on a device of this family\n",
-               problem->definition.name);
+    print_match(answer.content);
   }
-  return static_cast<int>(matches.empty() ? ExitCode::no_kernel : ExitCode::ok);
+  return exit_code_of(answer);
 }
 
 int run_best(const app::Arguments& arguments) {

@@ -1,92 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/operations/operation.h"
-#include "app/setup/config.h"
-#include "app/setup/program_paths.h"
 #include "core/device/arch.h"
 #include "core/device/device_catalog.h"
-#include "core/error.h"
-#include "core/text/suggest.h"
-#include "runtime/evaluator/local_evaluator.h"
-#include "tools/command_line.h"
+#include "core/device/device_facts.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
 
-/// What show_devices answers, under the names that this list has.
-void print_devices_json() {
-  const Json answer =
-      operations::call(operations::operation_named("show_devices"), Json::object(), {}).content;
-  const Json shown{{"devices", answer["gpus"]},
-                   {"reason", answer.value("no_gpu_because", "")},
-                   {"targets", answer["archs"]}};
-  fmt::print("{}\n", shown.dump(2));
+/// A line of one GPU.
+std::string gpu_text(const DeviceFacts& gpu) {
+  return fmt::format("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", gpu.ordinal,
+                     gpu.name, gpu.arch.sm(), gpu.sm_count, static_cast<double>(gpu.memory_bytes) / 1e9,
+                     gpu.peak_bandwidth_gbps(), gpu.l2_bytes >> 20, gpu.uuid);
 }
 
-void print_devices() {
-  std::string why;
-  const std::vector<DeviceFacts> devices = runtime::probe_devices(app::worker_command(), why);
-  for (const DeviceFacts& d : devices) {
-    fmt::print("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", d.ordinal, d.name,
-               d.arch.sm(), d.sm_count, static_cast<double>(d.memory_bytes) / 1e9, d.peak_bandwidth_gbps(),
-               d.l2_bytes >> 20, d.uuid);
-  }
-  if (devices.empty()) fmt::print("no GPU: {}\n", why);
-  fmt::print(
-      "emulator  the CPU instead of any target: results are checked, costs are estimates, not GPU times\n");
+void print_devices(const Json& answer) {
+  for (const Json& gpu : answer["gpus"]) fmt::print("{}", gpu_text(device_facts_from_json(gpu)));
+  if (answer["gpus"].empty()) fmt::print("no GPU: {}\n", answer["no_gpu_because"].get<std::string>());
+  fmt::print("emulator  {}\n", answer["emulator"].get<std::string>());
   fmt::print("\n--arch accepts sm_NN (alphakernel doctor lists those this NVRTC builds) and: {}\n",
-             fmt::join(arch_names(), ", "));
+             fmt::join(answer["archs"].get<std::vector<std::string>>(), ", "));
 }
 
-std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "-"; }
+/// A figure of the catalogue, or "-".
+std::string figure(const Json& device, const char* name) {
+  const Json& figures = device["figures"];
+  const bool known = figures.contains(name) && !figures[name][0].is_null();
+  return known ? fmt::format("{:.6g}", figures[name][0].get<double>()) : "-";
+}
 
-void list_catalog(bool json) {
-  const DeviceCatalog catalog = app::load_device_catalog();
-  Json list = Json::array();
-  if (!json)
-    fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", "device", "target", "SMs", "MHz", "GB", "GB/s");
-  for (const DeviceEntry& entry : catalog.entries()) {
-    list.push_back(to_json(entry));
-    if (json || !entry.is_product()) continue;
-    fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", entry.name, entry.arch.sm(),
-               number(entry.value("sm_count")), number(entry.value("boost_clock_mhz")),
-               number(entry.value("memory_gb")), number(entry.value("memory_bandwidth_gbps")));
+void print_catalog(const Json& catalog) {
+  fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", "device", "target", "SMs", "MHz", "GB", "GB/s");
+  for (const Json& device : catalog) {
+    if (parse_sm(device["name"].get<std::string>())) continue;  // an architecture
+    fmt::print("{:<56} {:<8} {:>4} {:>6} {:>6} {:>6}\n", device["name"].get<std::string>(),
+               device["arch"].get<std::string>(), figure(device, "sm_count"),
+               figure(device, "boost_clock_mhz"), figure(device, "memory_gb"),
+               figure(device, "memory_bandwidth_gbps"));
   }
-  if (json)
-    fmt::print("{}\n", list.dump(2));
-  else
-    fmt::print(
-        "\nalphakernel devices show NAME prints all properties of one of them, or of an sm_NN, with "
-        "sources\n");
+  fmt::print(
+      "\nalphakernel devices show NAME prints all properties of one of them, or of an sm_NN, with sources\n");
 }
 
-std::string value_text(const DevicePropertyInfo& info, const DeviceProperty& property) {
-  if (!property.value) return "unknown";
-  if (info.unit == "yes/no") return *property.value != 0 ? "yes" : "no";
-  return fmt::format("{:.6g} {}", *property.value, info.unit);
+std::string value_text(const DevicePropertyInfo& info, const Json& value) {
+  if (value.is_null()) return "unknown";
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return fmt::format("{:.6g} {}", value.get<double>(), info.unit);
 }
 
-void show(const std::string& name, bool json) {
-  const DeviceCatalog catalog = app::load_device_catalog();
-  const DeviceEntry* entry = catalog.find(name);
-  if (entry == nullptr) {
-    std::vector<std::string> names;
-    for (const DeviceEntry& each : catalog.entries()) {
-      names.push_back(each.name);
-      names.insert(names.end(), each.aliases.begin(), each.aliases.end());
-    }
-    fail(ExitCode::usage, "no device '{}' in the catalogue{}; alphakernel devices --catalog lists them", name,
-         did_you_mean(name, names));
-  }
-  if (json) return fmt::print("{}\n", to_json(*entry).dump(2));
-  fmt::print("{}  {}  {}\n", entry->name, entry->arch.sm(), fmt::join(entry->aliases, ", "));
+void print_device(const Json& device) {
+  fmt::print("{}  {}  {}\n", device["name"].get<std::string>(), device["arch"].get<std::string>(),
+             fmt::join(device["aliases"].get<std::vector<std::string>>(), ", "));
   for (const DevicePropertyInfo& info : device_properties()) {
-    const auto found = entry->properties.find(info.name);
-    if (found == entry->properties.end()) continue;
-    fmt::print("  {:<28} {:<20} {} [{}]\n", info.name, value_text(info, found->second), info.meaning,
-               found->second.source);
+    const auto found = device["figures"].find(info.name);
+    if (found == device["figures"].end()) continue;
+    fmt::print("  {:<28} {:<20} {} [{}]\n", info.name, value_text(info, found->at(0)), info.meaning,
+               found->at(1).get<std::string>());
   }
 }
 
@@ -108,12 +80,16 @@ int run_devices(const app::Arguments& arguments) {
   shown->add_option("name", name, "a product or an architecture, e.g. h200 or sm_90")->required();
   shown->add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
-  if (shown->parsed())
-    show(name, json);
-  else if (catalog)
-    list_catalog(json);
-  else
-    json ? print_devices_json() : print_devices();
+  Json request{{"catalog", catalog && !shown->parsed()}};
+  if (shown->parsed()) request["name"] = name;
+  const operations::Answer answer = call_operation("show_devices", request, "devices", arguments);
+  if (json) {
+    print_json(answer);
+  } else if (shown->parsed()) {
+    print_device(answer.content);
+  } else {
+    catalog ? print_catalog(answer.content["catalog"]) : print_devices(answer.content);
+  }
   return 0;
 }
 

@@ -108,6 +108,59 @@ int import_tasks(const std::vector<app::BoardTask>& tasks, const fs::path& outpu
   return failed == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
 }
 
+struct ExchangeFlags {
+  std::string folder, database, problems, python;
+  bool json = false, all = false, force = false;
+  double limit_s = static_cast<double>(app::kDescribeLimit.count());
+};
+
+/// The subcommands, of which one is required.
+struct ExchangeVerbs {
+  CLI::App *to, *from, *only;
+};
+
+ExchangeVerbs add_exchange_verbs(CLI::App& app, ExchangeFlags& flags) {
+  const auto add = [&](const char* name, const char* summary, const char* examples) {
+    CLI::App* sub = add_subcommand(app, name, summary, examples);
+    sub->add_option("folder", flags.folder, "the data set")->required();
+    sub->add_flag("--json", flags.json, "print JSON");
+    return sub;
+  };
+  CLI::App* const to = add("export", "Write the database as a data set.", kDataSetExportExamples);
+  CLI::App* const from = add("import", "Read a data set into the database.", kDataSetImportExamples);
+  CLI::App* const only =
+      add("check", "Check a data set; exit code 3 where something breaks the rules.", kDataSetCheckExamples);
+  to->add_flag("--all", flags.all, "write variants that failed, too");
+  to->add_flag("--force", flags.force, "write into a folder that is not empty");
+  for (CLI::App* sub : {to, from}) sub->add_option("--db", flags.database, "performance database");
+  from->add_option("--problems", flags.problems,
+                   "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
+  from->add_option("--python", flags.python, "interpreter with PyTorch");
+  add_quantity(*from, "--time-limit", kSeconds, into(flags.limit_s),
+               "give up on a task after this time (default: 300s)");
+  app.require_subcommand(1);
+  return {.to = to, .from = from, .only = only};
+}
+
+std::vector<app::BoardTask> tasks_of(const std::string& folder) {
+  std::vector<app::BoardTask> tasks = app::board_tasks(folder);
+  if (tasks.empty())
+    fail(ExitCode::bad_input,
+         "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
+         "FlashInfer-Bench (definitions/OP/NAME.json)",
+         folder);
+  return tasks;
+}
+
+int export_set(const fs::path& database, const ExchangeFlags& flags) {
+  const std::string& folder = flags.folder;
+  if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
+  if (!flags.force && fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+    fail(ExitCode::output, "{} is not empty; --force writes into it", folder);
+  print_report(app::export_exchange(database, folder, flags.all), folder, flags.json);
+  return 0;
+}
+
 int run_exchange(const app::Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
@@ -115,49 +168,16 @@ int run_exchange(const app::Arguments& arguments) {
       "with a launch plan; all else that follows the rules is kept next to the database and exported again.",
       "alphakernel exchange"};
   set_style(app, "The format, and what an import makes of it: docs/exchange.md\n");
-  std::string folder, database, problems, python;
-  bool json = false, all = false, force = false;
-  double limit_s = static_cast<double>(app::kDescribeLimit.count());
-  const auto add = [&](const char* name, const char* summary, const char* examples) {
-    CLI::App* sub = add_subcommand(app, name, summary, examples);
-    sub->add_option("folder", folder, "the data set")->required();
-    sub->add_flag("--json", json, "print JSON");
-    return sub;
-  };
-  CLI::App* const to = add("export", "Write the database as a data set.", kDataSetExportExamples);
-  CLI::App* const from = add("import", "Read a data set into the database.", kDataSetImportExamples);
-  CLI::App* const only =
-      add("check", "Check a data set; exit code 3 where something breaks the rules.", kDataSetCheckExamples);
-  to->add_flag("--all", all, "write variants that failed, too");
-  to->add_flag("--force", force, "write into a folder that is not empty");
-  for (CLI::App* sub : {to, from}) sub->add_option("--db", database, "performance database");
-  from->add_option("--problems", problems,
-                   "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
-  from->add_option("--python", python, "interpreter with PyTorch");
-  add_quantity(*from, "--time-limit", kSeconds, into(limit_s),
-               "give up on a task after this time (default: 300s)");
-  app.require_subcommand(1);
+  ExchangeFlags flags;
+  const ExchangeVerbs verbs = add_exchange_verbs(app, flags);
   if (!parse(app, arguments)) return 0;
-  if (only->parsed()) return check(folder, json);
-  if (!problems.empty()) {
-    const auto tasks = app::board_tasks(folder);
-    if (tasks.empty())
-      fail(ExitCode::bad_input,
-           "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
-           "FlashInfer-Bench (definitions/OP/NAME.json)",
-           folder);
-    return import_tasks(tasks, problems, python, limit_s, json);
-  }
-  const fs::path file = app::database_file(database, app::load_config());
-  if (to->parsed()) {
-    if (!fs::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
-    if (!force && fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
-      fail(ExitCode::output, "{} is not empty; --force writes into it", folder);
-    print_report(app::export_exchange(file, folder, all), folder, json);
-    return 0;
-  }
-  const app::ExchangeReport report = app::import_exchange(folder, file);
-  print_report(report, folder, json);
+  if (verbs.only->parsed()) return check(flags.folder, flags.json);
+  if (!flags.problems.empty())
+    return import_tasks(tasks_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
+  const fs::path file = app::database_file(flags.database, app::load_config());
+  if (verbs.to->parsed()) return export_set(file, flags);
+  const app::ExchangeReport report = app::import_exchange(flags.folder, file);
+  print_report(report, flags.folder, flags.json);
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
 

@@ -19,6 +19,7 @@
 #include "db/database.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -32,8 +33,6 @@ constexpr const char* kExperimentHelp =
     "report.\n";
 
 namespace fs = std::filesystem;
-
-constexpr const char* kResults = "experiments/results";
 
 /// "h200" of "NVIDIA H200", "emulator" of any emulator: part of a folder's name.
 std::string short_name(const app::Target& target) {
@@ -59,7 +58,7 @@ fs::path default_folder(const app::Manifest& manifest, const std::vector<app::Se
   const auto gpu =
       std::ranges::find(runs, DeviceKind::cuda, [](const app::SearchRun& r) { return r.target.kind; });
   const app::Target& target = (gpu == runs.end() ? runs.front() : *gpu).target;
-  return fs::path(kResults) /
+  return fs::path(app::kResultsFolder) /
          fmt::format("{:%F}_{}_{}", fmt::gmtime(std::time(nullptr)), short_name(target), manifest.name);
 }
 
@@ -123,7 +122,7 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("manifest", flags.manifest, "a manifest, or the name of a known one (experiment list)")
       ->required();
   app.add_option("--output,-o", flags.output,
-                 std::string("result folder (default: ") + kResults + "/<date>_<device>_<name>)");
+                 fmt::format("result folder (default: {}/<date>_<device>_<name>)", app::kResultsFolder));
   app.add_flag("--force", flags.force, "replace the results of an earlier experiment in that folder");
   app.add_option("--device", flags.experiment.device,
                  "where runs without their own device run: auto, cuda, cuda:N, emulator, none");
@@ -175,32 +174,6 @@ int run_manifest(const app::Arguments& arguments) {
   return report["exit_code"].get<int>();
 }
 
-Json manifest_entry(const fs::path& file) {
-  Json entry = {{"name", file.stem().string()},
-                {"file", file.string()},
-                {"question", ""},
-                {"needs_gpu", false},
-                {"runs", Json::array()}};
-  try {
-    const app::Manifest manifest = app::read_manifest(file);
-    entry["question"] = manifest.question;
-    entry["needs_gpu"] = std::ranges::any_of(manifest.expectations, &app::Expectation::needs_gpu);
-    for (const app::ManifestRun& run : manifest.runs)
-      entry["runs"].push_back(run.arch.empty() ? run.name : run.name + " (" + run.arch + ")");
-  } catch (const Error& error) {
-    entry["broken"] = error.what();
-  }
-  return entry;
-}
-
-Json result_entry(const fs::path& folder) {
-  const app::ListedResult result = app::listed_result(app::ResultFolder(folder));
-  return {{"folder", folder.string()}, {"experiment", result.experiment},
-          {"status", result.status},   {"finished", result.finished()},
-          {"met", result.met},         {"missed", result.missed},
-          {"skipped", result.skipped}};
-}
-
 void print_results(const Json& results, bool finished) {
   bool any = false;
   for (const Json& r : results) {
@@ -216,33 +189,19 @@ void print_results(const Json& results, bool finished) {
   }
 }
 
-std::vector<fs::path> result_folders() {
-  std::vector<fs::path> roots{kResults}, folders;
-  for (const fs::path& root : app::manifest_search_path()) roots.push_back(root / "results");
-  for (const fs::path& root : roots) {
-    std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(root, missing)) {
-      if (fs::exists(entry.path() / "manifest.json")) folders.push_back(fs::canonical(entry.path()));
-    }
-  }
-  std::ranges::sort(folders);
-  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
-  return folders;
-}
-
 int list_experiments(const app::Arguments& arguments) {
   CLI::App app{"List the experiments known and the result folders found.", "alphakernel experiment list"};
   set_style(app, "Examples:\n  alphakernel experiment list\n  alphakernel experiment list --json\n");
   bool json = false;
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
-  Json list = {{"experiments", Json::array()}, {"results", Json::array()}};
-  for (const fs::path& file : app::list_manifests()) list["experiments"].push_back(manifest_entry(file));
-  for (const fs::path& folder : result_folders()) list["results"].push_back(result_entry(folder));
+  const operations::Answer answer =
+      call_operation("list_experiments", Json::object(), "experiment list", arguments);
   if (json) {
-    fmt::print("{}\n", list.dump(2));
+    print_json(answer);
     return 0;
   }
+  const Json& list = answer.content;
   for (const Json& e : list["experiments"]) {
     const std::string input_error = e.value("broken", "");
     fmt::print("{:<24}{}{}\n", e["name"].get<std::string>(),

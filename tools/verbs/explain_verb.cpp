@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/evaluate/kernel_choice.h"
-#include "app/explain/ablation.h"
-#include "app/explain/explanation.h"
-#include "app/setup/config.h"
 #include "codegen/emit/markdown.h"
-#include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -43,32 +39,17 @@ int run_explain(const app::Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--markdown", markdown, "print the page as k.explanation.md has it");
 
-  const app::Config config = app::load_config();
-  const std::filesystem::path db_file = named_database(arguments);
-  std::optional<app::KernelChoice> choice = named_kernel(app, arguments, db_file);
-  const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
-  if (!parse(app, arguments)) return 0;
-  if (!choice) choice = app::choose_kernel(kernel, db_file);
-  const auto problem = problem_flags.instance(choice->params);
-  const app::KernelSubject subject{.problem = problem, .choice = *choice, .file = kernel};
-  const app::EvaluationOptions evaluation_options{
-      .device = device,
-      .arch = arch,
-      .command = fmt::format("alphakernel explain {}", fmt::join(arguments, " ")),
-      .unaudited = unaudited};
-  app::StoredKernel explained = app::evaluated_kernel(subject, evaluation_options, config, db_file);
-  if (ablate) {
-    app::run_ablation(explained, evaluation_options, config, db_file);
-    explained = app::stored_kernel(db_file, explained.stored.variant, explained.candidate, *problem,
-                                   explained.stored.device.name);
-  }
-  const codegen::RunSummary summary = app::stored_summary(db_file, explained);
+  std::optional<Json> request = parse_kernel_request(app, arguments, kernel);
+  if (!request) return 0;
+  add_text(*request, "device", device);
+  add_text(*request, "arch", arch);
+  request->update({{"ablate", ablate}, {"unaudited", unaudited}, {"detail", "full"}});
+  const operations::Answer answer = call_operation("explain", *request, "explain", arguments);
   if (json) {
-    fmt::print("{}\n", app::explanation_json(explained, summary).dump());
+    print_json(answer);
     return 0;
   }
-  const std::string page =
-      codegen::emit_explanation(*explained.problem, explained.candidate, explained.stored.result, summary);
+  const std::string page = answer.content["page"];
   fmt::print("{}", markdown ? page : codegen::without_markdown(page));
   return 0;
 }

@@ -3,10 +3,8 @@
 
 #include "app/export/kernel_export.h"
 #include "core/error.h"
-#include "core/text/file.h"
-#include "core/text/json.h"
-#include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -24,24 +22,6 @@ constexpr const char* kExportExamples =
     "Then: cmake -S softmax -B softmax/build && cmake --build softmax/build, or python3 "
     "softmax/torch/check.py.\n";
 
-void require_room(const fs::path& folder, bool force) {
-  if (force || !fs::exists(folder)) return;
-  if (!fs::is_directory(folder)) fail(ExitCode::output, "{} is not a folder", folder.string());
-  if (!fs::is_empty(folder))
-    fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
-}
-
-void write_exported_files(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
-  for (const codegen::ExportedFile& file : files) {
-    std::error_code error;
-    fs::create_directories((folder / file.path).parent_path(), error);
-    if (error)
-      fail(ExitCode::output, "cannot make {}: {}", (folder / file.path).parent_path().string(),
-           error.message());
-    write_file_atomically(folder / file.path, file.text);
-  }
-}
-
 /// The word that names the kernel: the best of a definition, or the one among the arguments; empty for none.
 std::string exported_kernel(const CLI::App& app, const app::Arguments& arguments, const fs::path& database) {
   const std::vector<std::string> words = plain_words(app, arguments);
@@ -51,15 +31,14 @@ std::string exported_kernel(const CLI::App& app, const app::Arguments& arguments
   return app::best_variant_of(best, peek(arguments, "--device"), database);
 }
 
-Arch target_of(const app::ExportChoice& choice, const std::string& flag) {
-  if (!flag.empty()) {
-    const Result<Arch> arch = parse_arch(flag);
-    if (!arch) fail(ExitCode::usage, "--arch: {}", arch.error().message);
-    return *arch;
-  }
-  if (!choice.stored)
-    fail(ExitCode::usage, "this kernel was never evaluated here: name its target with --arch");
-  return choice.stored->arch;
+/// The members of a request that name the kernel.
+Json exported_request(const app::ExportChoice& choice, const std::string& word, const ProblemFlags& flags) {
+  Json request = flags.request(choice.kernel.params);
+  if (choice.kernel.variant)
+    request["variant"] = *choice.kernel.variant;
+  else
+    request["path"] = word;
+  return request;
 }
 
 int run_export(const app::Arguments& arguments) {
@@ -92,28 +71,17 @@ int run_export(const app::Arguments& arguments) {
   const ProblemFlags problem_flags(app, arguments, choice ? choice->kernel.problem : "");
   if (!parse(app, arguments)) return 0;
   if (!choice) fail(ExitCode::usage, "name a kernel first, or --best DEFINITION");
-  require_room(output, force);
-
-  const auto problem = problem_flags.instance(choice->kernel.params);
-  const Arch target = target_of(*choice, arch);
-  const auto files =
-      codegen::export_files(*problem, choice->kernel.candidate, target, app::export_facts(*choice, *problem));
-  if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
-  write_exported_files(output, *files);
-  if (json) {
-    Json list = Json::array();
-    for (const codegen::ExportedFile& one : *files) list.push_back(one.path);
-    fmt::print("{}\n", Json{{"folder", output},
-                            {"name", codegen::export_name(problem->definition)},
-                            {"definition", problem->definition.name},
-                            {"arch", target.sm()},
-                            {"variant", choice->stored ? Json(choice->stored->variant) : Json()},
-                            {"files", list}}
-                           .dump());
-    return 0;
-  }
-  fmt::print("{}: {} for {}, {} files; README.md says how they are used\n", output, problem->definition.name,
-             target.sm(), files->size());
+  Json request = exported_request(*choice, wanted, problem_flags);
+  request.update({{"folder", output}, {"overwrite", force}});
+  if (best.empty()) add_text(request, "device", device);
+  add_text(request, "arch", arch);
+  const operations::Answer answer = call_operation("export_kernel", request, "export", arguments);
+  if (json)
+    print_json(answer);
+  else
+    fmt::print("{}: {} for {}, {} files; README.md says how they are used\n", output,
+               answer.content["problem"].get<std::string>(), answer.content["arch"].get<std::string>(),
+               answer.content["files"].size());
   return 0;
 }
 

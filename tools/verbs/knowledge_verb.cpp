@@ -6,13 +6,44 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/json_line.h"
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
+
+std::string sm_of(const std::string& arch) {
+  const Result<Arch> known = parse_arch(arch);
+  if (!known) fail(ExitCode::usage, "--arch {}: {}", arch, known.error().message);
+  return known->sm();
+}
+
+/// What list_insights answers.
+std::string insights_json(const db::InsightFilter& filter, const app::Arguments& arguments) {
+  Json request{{"limit", filter.limit}};
+  add_text(request, "algorithm", filter.algorithm);
+  add_text(request, "arch", filter.arch);
+  add_text(request, "words", filter.words);
+  add_text(request, "bottleneck", filter.bottleneck);
+  return one_line(call_operation("list_insights", request, "knowledge", arguments).content) + "\n";
+}
+
+void learn_again(const std::filesystem::path& database) {
+  std::size_t learned = 0;
+  for (const db::InsightScope& scope : app::scopes_of(database)) learned += app::learn(database, scope);
+  print_stderr("{} insights\n", learned);
+}
+
+void print_to(const std::string& output, const std::string& text) {
+  if (output.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(output, text);
+}
 
 int run_knowledge(const app::Arguments& arguments) {
   CLI::App app{"What earlier searches learned: patterns, guides for architectures, decision trees.",
@@ -42,28 +73,17 @@ int run_knowledge(const app::Arguments& arguments) {
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_flag("--json", json, "print the insights as JSON");
   if (!parse(app, arguments)) return 0;
-  if (!arch.empty()) {
-    const Result<Arch> known = parse_arch(arch);
-    if (!known) fail(ExitCode::usage, "--arch {}: {}", arch, known.error().message);
-    filter.arch = known->sm();
-  }
+  if (!arch.empty()) filter.arch = sm_of(arch);
   const std::filesystem::path file = app::database_file(database, app::load_config());
   if (!std::filesystem::exists(file))
     fail(ExitCode::bad_input, "{}: there is no such database", file.string());
-  std::size_t learned = 0;
-  if (again)
-    for (const db::InsightScope& scope : app::scopes_of(file)) learned += app::learn(file, scope);
-  if (again) print_stderr("{} insights\n", learned);
-  filter.words = words;
+  if (again) learn_again(file);
   const bool list = !words.empty() || !filter.bottleneck.empty();
-  const auto insights = list || json ? db::find_insights(file, filter) : std::vector<db::Insight>{};
-  const std::string text = json   ? app::to_json(insights).dump(2) + "\n"
-                           : list ? app::insight_list(insights)
+  filter.words = words;
+  const std::string text = json   ? insights_json(filter, arguments)
+                           : list ? app::insight_list(db::find_insights(file, filter))
                                   : app::knowledge_page(file, filter);
-  if (output.empty())
-    fmt::print("{}", text);
-  else
-    write_file_atomically(output, text);
+  print_to(output, text);
   return 0;
 }
 

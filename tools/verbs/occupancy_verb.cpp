@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/evaluate/kernel_choice.h"
-#include "app/occupancy/kernel_occupancy.h"
+#include "core/device/block_occupancy.h"
 #include "core/error.h"
-#include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
 #include "tools/number_options.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -21,60 +20,67 @@ constexpr Quantity kBlockBytes{.kind = Quantity::Kind::size, .max = 1 << 20, .un
 std::string percent(double ratio) { return fmt::format("{:.4g} %", 100 * ratio); }
 
 /// "block size, blocks and registers".
-std::string limiters_text(const BlockOccupancy& occupancy) {
-  std::vector<std::string_view> names = occupancy.limiters();
-  const std::string_view last = names.back();
+std::string limiters_text(const Json& occupancy) {
+  auto names = occupancy["limiters"].get<std::vector<std::string>>();
+  const std::string last = names.back();
   names.pop_back();
   return fmt::format("{}{}{}", fmt::join(names, ", "), names.empty() ? "" : " and ", last);
 }
 
-std::string heading(const Arch& arch, const app::LaunchNeeds& launch) {
-  const BlockNeeds& block = launch.block;
-  const std::string name = launch.kernel.empty() ? "" : launch.kernel + " ";
-  const std::string shapes =
-      launch.shapes.empty() ? "" : fmt::format(" ({})", fmt::join(launch.shapes, ", "));
+std::string heading(const std::string& arch, const Json& launch) {
+  const std::string name = launch.contains("kernel") ? launch["kernel"].get<std::string>() + " " : "";
+  const auto names = launch.value("shapes", std::vector<std::string>{});
+  const std::string shapes = names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
   return fmt::format("{}on {}{}: blocks of {} threads, {} registers a thread, {} bytes of shared memory\n",
-                     name, arch.sm(), shapes, block.threads, block.registers, block.shared_bytes);
+                     name, arch, shapes, launch["threads"].get<int>(), launch["registers"].get<int>(),
+                     launch["shared_bytes"].get<int>());
 }
 
-std::string fit_text(const BlockOccupancy& occupancy) {
+std::string fit_text(const Json& launch) {
   std::vector<std::string> parts;
-  for (const ResourceFit& fit : occupancy.fits) {
-    if (fit.blocks != kUnlimited) parts.push_back(fmt::format("{} {}", fit.resource, fit.blocks));
-  }
+  for (const Json& fit : launch["fits"])
+    parts.push_back(fmt::format("{} {}", fit["resource"].get<std::string>(), fit["blocks"].get<int>()));
   return fmt::format("  blocks that fit: {}\n", fmt::join(parts, ", "));
 }
 
 /// "1 block", "4 blocks".
-std::string blocks_text(int blocks) { return fmt::format("{} block{}", blocks, blocks == 1 ? "" : "s"); }
-
-std::string occupancy_text(const BlockOccupancy& occupancy) {
-  if (occupancy.blocks_per_sm == 0)
-    return fmt::format("  cannot be launched: not one block fits, because of {}\n", limiters_text(occupancy));
-  return fmt::format("  {} and {} of {} warps per SM: occupancy {}, limited by {}\n",
-                     blocks_text(occupancy.blocks_per_sm), occupancy.warps_per_sm, occupancy.max_warps_per_sm,
-                     percent(occupancy.ratio()), limiters_text(occupancy));
+std::string blocks_text(const Json& occupancy) {
+  const int blocks = occupancy["blocks_per_sm"].get<int>();
+  return fmt::format("{} block{}", blocks, blocks == 1 ? "" : "s");
 }
 
-/// What has to change, as phrases.
-std::vector<std::string> changes(const BlockNeeds& now, const OccupancyStep& step) {
-  const BlockNeeds& next = step.block;
+std::string occupancy_percent(const Json& occupancy) { return percent(occupancy["occupancy"].get<double>()); }
+
+constexpr int kWarp = 32;
+
+std::string occupancy_text(const Json& sm, const Json& launch) {
+  if (launch["blocks_per_sm"] == 0)
+    return fmt::format("  cannot be launched: not one block fits, because of {}\n", limiters_text(launch));
+  return fmt::format("  {} and {} of {} warps per SM: occupancy {}, limited by {}\n", blocks_text(launch),
+                     launch["warps_per_sm"].get<int>(), sm["threads"].get<int>() / kWarp,
+                     occupancy_percent(launch), limiters_text(launch));
+}
+
+/// What the next step asks for that the launch has otherwise.
+std::vector<std::string> changes(const Json& launch, const Json& next) {
+  const auto changed = [&](const char* what) { return next[what] != launch[what]; };
+  const int threads = next["threads"].get<int>();
   std::vector<std::string> parts;
-  if (next.threads != now.threads) parts.push_back(fmt::format("blocks of {} threads", next.threads));
-  if (next.registers != now.registers)
+  if (changed("threads")) parts.push_back(fmt::format("blocks of {} threads", threads));
+  if (changed("registers"))
     parts.push_back(fmt::format("at most {} registers a thread, e.g. by __launch_bounds__({}, {})",
-                                next.registers, next.threads, step.occupancy.blocks_per_sm));
-  if (next.shared_bytes != now.shared_bytes)
-    parts.push_back(fmt::format("at most {} bytes of shared memory", next.shared_bytes));
-  if (next.barriers != now.barriers) parts.push_back(fmt::format("at most {} barriers", next.barriers));
+                                next["registers"].get<int>(), threads, next["blocks_per_sm"].get<int>()));
+  if (changed("shared_bytes"))
+    parts.push_back(fmt::format("at most {} bytes of shared memory", next["shared_bytes"].get<int>()));
+  if (changed("barriers")) parts.push_back(fmt::format("at most {} barriers", next["barriers"].get<int>()));
   return parts;
 }
 
-std::string step_text(const ArchLimits& limits, const BlockNeeds& block) {
-  const auto step = next_occupancy_step(limits, block);
-  if (!step) return "  the SM is full: nothing lets more warps be resident\n";
-  return fmt::format("  next step, {} and occupancy {}: {}\n", blocks_text(step->occupancy.blocks_per_sm),
-                     percent(step->occupancy.ratio()), fmt::join(changes(block, *step), "; "));
+std::string step_text(const Json& launch) {
+  if (!launch.contains("next")) return "  the SM is full: nothing lets more warps be resident\n";
+  const Json& next = launch["next"];
+  return fmt::format("  next step, {} and occupancy {}: {}\n", blocks_text(next), occupancy_percent(next),
+                     fmt::join(changes(launch, next), "; "));
 }
 
 /// Sizes of blocks that people choose; the JSON has all.
@@ -82,34 +88,26 @@ bool is_usual_size(int threads) {
   return threads <= 64 || (threads <= 256 && threads % 64 == 0) || threads % 128 == 0;
 }
 
-std::string size_table(const ArchLimits& limits, const app::LaunchNeeds& launch) {
+std::string size_table(const Json& launch) {
   std::string text = "\n  threads  blocks  warps  occupancy  limited by\n";
-  for (const app::SizedOccupancy& row : app::occupancy_by_size(limits, launch)) {
-    const bool own = row.threads == launch.block.threads;
-    if (!own && !is_usual_size(row.threads)) continue;
-    text += fmt::format("{} {:>7}  {:>6}  {:>5}  {:>9}  {}\n", own ? '*' : ' ', row.threads,
-                        row.occupancy.blocks_per_sm, row.occupancy.warps_per_sm,
-                        percent(row.occupancy.ratio()), limiters_text(row.occupancy));
+  for (const Json& row : launch["by_block_size"]) {
+    const bool own = row["threads"] == launch["threads"];
+    const int threads = row["threads"].get<int>();
+    if (!own && !is_usual_size(threads)) continue;
+    text += fmt::format("{} {:>7}  {:>6}  {:>5}  {:>9}  {}\n", own ? '*' : ' ', threads,
+                        row["blocks_per_sm"].get<int>(), row["warps_per_sm"].get<int>(),
+                        occupancy_percent(row), limiters_text(row));
   }
   return text;
 }
 
-void print_launches(const Arch& arch, const std::vector<app::LaunchNeeds>& launches) {
-  const ArchLimits limits = occupancy_limits(arch).value();
-  for (const app::LaunchNeeds& launch : launches) {
-    const BlockOccupancy occupancy = block_occupancy(limits, launch.block);
-    fmt::print("{}{}{}{}{}\n", heading(arch, launch), occupancy_text(occupancy), fit_text(occupancy),
-               step_text(limits, launch.block), size_table(limits, launch));
-  }
-  if (!launches.empty() && !launches.front().kernel.empty())
+void print_launches(const Json& answer) {
+  const Json& launches = answer["launches"];
+  for (const Json& launch : launches)
+    fmt::print("{}{}{}{}{}\n", heading(answer["arch"], launch), occupancy_text(answer["sm"], launch),
+               fit_text(launch), step_text(launch), size_table(launch));
+  if (!launches.empty() && launches[0].contains("kernel"))
     fmt::print("Registers are those of this build: another size of block may compile to others.\n");
-}
-
-app::LaunchNeeds launch_of_numbers(std::optional<int> threads, std::optional<int> registers,
-                                   int shared_bytes) {
-  if (!threads || !registers) fail(ExitCode::usage, "expected a kernel, or --threads and --registers");
-  return {.block = {.threads = *threads, .registers = *registers, .shared_bytes = shared_bytes},
-          .dynamic_shared_bytes = shared_bytes};
 }
 
 int run_occupancy(const app::Arguments& arguments) {
@@ -135,24 +133,21 @@ int run_occupancy(const app::Arguments& arguments) {
   app.add_option("--arch,--target", arch_name, "the architecture, e.g. h200 or sm_70 (default: native)");
   app.add_option("--db", database, "performance database to look a kernel up in");
   app.add_flag("--json", json, "print JSON");
-  const std::filesystem::path db_file = named_database(arguments);
-  std::optional<app::KernelChoice> kernel = named_kernel(app, arguments, db_file);
-  const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
-  if (!parse(app, arguments)) return 0;
-  const bool numbers = threads || registers || shared->count() > 0;
-  if (!kernel && !word.empty()) kernel = app::choose_kernel(word, db_file);
-  if (kernel && numbers)
-    fail(ExitCode::usage, "give a kernel, or --threads, --registers and --shared, not both");
-  const app::Config config = app::load_config();
-  const Arch arch = app::occupancy_arch(arch_name, config);
-  const std::vector<app::LaunchNeeds> launches =
-      kernel
-          ? app::launches_of_kernel(problem_flags.instance(kernel->params), kernel->candidate, arch, config)
-          : std::vector{launch_of_numbers(threads, registers, static_cast<int>(shared_bytes))};
-  if (json)
-    fmt::print("{}\n", app::occupancy_json(arch, launches).dump());
-  else
-    print_launches(arch, launches);
+  // Before a problem is asked for, which numbers do not need.
+  app.callback([&] {
+    if (!word.empty() && (threads || registers || shared->count() > 0))
+      fail(ExitCode::usage, "give a kernel, or --threads, --registers and --shared, not both");
+  });
+  std::optional<Json> request = parse_kernel_request(app, arguments, word);
+  if (!request) return 0;
+  if (word.empty() && !(threads && registers))
+    fail(ExitCode::usage, "expected a kernel, or --threads and --registers");
+  if (threads) (*request)["threads"] = *threads;
+  if (registers) (*request)["registers"] = *registers;
+  if (shared->count() > 0) (*request)["shared_bytes"] = static_cast<int>(shared_bytes);
+  add_text(*request, "arch", arch_name);
+  const operations::Answer answer = call_operation("occupancy", *request, "occupancy", arguments);
+  json ? print_json(answer) : print_launches(answer.content);
   return 0;
 }
 

@@ -62,7 +62,7 @@ Json request_of(const std::string& given) {
   return *json;
 }
 
-int call_operation(const std::string& name, const std::string& request_text, const std::string& database) {
+int call_named(const std::string& name, const std::string& request_text, const std::string& database) {
   const operations::Operation& operation = operations::operation_named(name);
   const Json request = request_of(request_text);
   const app::InterruptGuard interrupt;
@@ -100,7 +100,7 @@ int run_operations(const app::Arguments& arguments) {
       app, "serve", "Answer requests from standard input on standard output until it ends.", kServeExamples);
   served->add_option("--db", database, "performance database");
   if (!parse(app, arguments)) return 0;
-  if (called->parsed()) return call_operation(name, file, database);
+  if (called->parsed()) return call_named(name, file, database);
   if (served->parsed()) return serve_operations(database);
   if (json) fmt::print("{}\n", operations::operations_json().dump(2));
   if (cpp) fmt::print("{}", operations::cpp_header());

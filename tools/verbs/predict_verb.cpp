@@ -2,56 +2,70 @@
 #include <fmt/format.h>
 
 #include "app/evaluate/figure_texts.h"
-#include "app/evaluate/kernel_choice.h"
-#include "app/predict/kernel_prediction.h"
-#include "core/error.h"
-#include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
 
-using profiler::Knowledge;
-using profiler::Prediction;
+std::string time_text(const Json& time_ns) { return app::format_ns(time_ns.get<double>()); }
 
-std::string line_text(const app::PredictedWorkload& line) {
-  const Prediction& p = line.prediction;
-  std::string text = fmt::format("  {}: {}", line.workload->name, app::format_ns(p.time_ns));
-  if (p.fitted) text += fmt::format(" ({} to {})", app::format_ns(p.low_ns), app::format_ns(p.high_ns));
-  text += fmt::format(", limited by {}", p.analytic.limiter());
-  if (line.measured_ns)
-    text += fmt::format("; measured {}, error {:+.1f} %", app::format_ns(*line.measured_ns),
-                        100 * (p.time_ns / *line.measured_ns - 1));
-  text += fmt::format("\n    analytic {}: launch {}", app::format_ns(p.analytic.total_ns),
-                      app::format_ns(p.analytic.launch_ns));
-  for (const profiler::TimeTerm& term : p.analytic.terms) {
-    if (term.time_ns > 0) text += fmt::format(", {} {}", term.name, app::format_ns(term.time_ns));
-  }
-  text += fmt::format("\n    blocks of the busiest SM over the mean: {:.2f}\n", p.analytic.imbalance);
+std::string terms_text(const Json& line) {
+  std::string text =
+      fmt::format("    analytic {}: launch {}", time_text(line["analytic_ns"]), time_text(line["launch_ns"]));
+  for (const auto& [name, time_ns] : line["terms_ns"].items())
+    if (time_ns.get<double>() > 0) text += fmt::format(", {} {}", name, time_text(time_ns));
+  return text + "\n";
+}
+
+/// Of one shape.
+std::string line_text(const Json& line) {
+  const auto predicted_ns = line["predicted_ns"].get<double>();
+  std::string text =
+      fmt::format("  {}: {}", line["workload"].get<std::string>(), app::format_ns(predicted_ns));
+  if (line["fitted"].get<bool>())
+    text += fmt::format(" ({} to {})", time_text(line["low_ns"]), time_text(line["high_ns"]));
+  text += fmt::format(", limited by {}", line["limiter"].get<std::string>());
+  if (const Json& measured = line["measured_ns"]; !measured.is_null())
+    text += fmt::format("; measured {}, error {:+.1f} %", time_text(measured),
+                        100 * (predicted_ns / measured.get<double>() - 1));
+  text += "\n" + terms_text(line);
+  text +=
+      fmt::format("    blocks of the busiest SM over the mean: {:.2f}\n", line["imbalance"].get<double>());
   // Past one part in ten a term may be wrong by as much as the intervals allow for.
-  if (line.count_check && *line.count_check > 0.1)
+  if (const Json& check = line["count_check_error"]; !check.is_null() && check.get<double>() > 0.1)
     text += fmt::format("    counts do not grow as assumed (off by {:.0f} % at the largest counted shape)\n",
-                        100 * *line.count_check);
+                        100 * check.get<double>());
   return text;
 }
 
-std::string basis_text(const app::PredictedKernel& predicted, const Arch& arch) {
-  const Prediction& p = predicted.workloads.front().prediction;
-  const std::string from = p.knowledge == Knowledge::count   ? "exact counts of reduced shapes and ptxas"
-                           : p.knowledge == Knowledge::build ? "ptxas, without counts"
-                                                             : "the launch plan alone";
-  if (!p.fitted)
-    return fmt::format(
-        "is based on rates of {} and {}; no model is fitted for {}, so there is no interval "
-        "(alphakernel model fit)\n",
-        predicted.device.name, from, arch.sm());
-  const Json& training = predicted.training;
+/// What is known of a kernel, by the name of the knowledge.
+std::string knowledge_text(const std::string& knowledge) {
+  if (knowledge == "count") return "exact counts of reduced shapes and ptxas";
+  return knowledge == "build" ? "ptxas, without counts" : "the launch plan alone";
+}
+
+std::string basis_text(const Json& answer) {
+  const Json& line = answer["predictions"][0];
+  const std::string from = knowledge_text(line["knowledge"]);
+  const Json& training = answer["training"];
+  if (!line["fitted"].get<bool>())
+    return fmt::format("is based on rates of {} and {}\n", answer["device"].get<std::string>(), from);
   return fmt::format("is based on {}, corrected by {}, fitted to {} variants ({}) on {}; {}\n", from,
-                     predicted.model, training.at("variants").dump(),
+                     answer["model"].get<std::string>(), training.at("variants").dump(),
                      training.at("variants_by_algorithm").dump(), training.at("devices").dump(),
-                     p.known_space ? "points of this plan are among them"
-                                   : "none is of this plan, so the interval is that of algorithms left out");
+                     line["known_space"].get<bool>()
+                         ? "points of this plan are among them"
+                         : "none is of this plan, so the interval is that of algorithms left out");
+}
+
+void print_prediction(const Json& answer, const std::string& word) {
+  fmt::print("{} on {} ({}), predicted:\n", word, answer["device"].get<std::string>(),
+             answer["arch"].get<std::string>());
+  for (const Json& line : answer["predictions"]) fmt::print("{}", line_text(line));
+  fmt::print("{}", basis_text(answer));
+  if (const std::string note = answer["note"]; !note.empty()) fmt::print("{}\n", note);
 }
 
 int run_predict(const app::Arguments& arguments) {
@@ -71,31 +85,12 @@ int run_predict(const app::Arguments& arguments) {
       "user's model of the target, else the shipped one)");
   app.add_flag("--no-counts", no_counts, "do not count on the CPU device: faster, less exact");
   app.add_flag("--json", json, "print JSON");
-  const std::filesystem::path db_file = named_database(arguments);
-  std::optional<app::KernelChoice> kernel = named_kernel(app, arguments, db_file);
-  const ProblemFlags problem_flags(app, arguments, kernel ? kernel->problem : "");
-  if (!parse(app, arguments)) return 0;
-  if (!kernel) kernel = app::choose_kernel(word, db_file);
-  const app::Config config = app::load_config();
-  const Result<Arch> arch = parse_arch(arch_name);
-  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
-  const app::PredictedKernel predicted =
-      app::predict_kernel({.problem = problem_flags.instance(kernel->params),
-                           .candidate = kernel->candidate,
-                           .arch = *arch,
-                           .model = model,
-                           .count = !no_counts},
-                          config, db_file);
-  if (json) {
-    Json all{{"kernel", word}, {"arch", arch->sm()}};
-    all.update(to_json(predicted));
-    fmt::print("{}\n", all.dump());
-    return 0;
-  }
-  fmt::print("{} on {} ({}), predicted:\n", word, predicted.device.name, arch->sm());
-  for (const app::PredictedWorkload& line : predicted.workloads) fmt::print("{}", line_text(line));
-  fmt::print("{}", basis_text(predicted, *arch));
-  if (!predicted.note.empty()) fmt::print("{}\n", predicted.note);
+  std::optional<Json> request = parse_kernel_request(app, arguments, word);
+  if (!request) return 0;
+  request->update({{"arch", arch_name}, {"counts", !no_counts}});
+  add_text(*request, "time_model", model);
+  const operations::Answer answer = call_operation("predict", *request, "predict", arguments);
+  json ? print_json(answer) : print_prediction(answer.content, word);
   return 0;
 }
 

@@ -173,6 +173,29 @@ std::vector<std::string> open_places(const std::filesystem::path& folder) {
   return places;
 }
 
+/// What the kernels of a problem came to, under all params that are checked.
+struct CheckedKernels {
+  int broken = 0;
+  std::size_t kernels = 0;
+  bool tunable = false;
+};
+
+CheckedKernels check_kernels(const codegen::Problem& loaded, const std::string& folder,
+                             const app::Target& target) {
+  const auto evaluator = app::make_evaluator(target, app::load_config());
+  CheckedKernels checked;
+  for (const Params& params : checked_params(loaded)) {
+    const auto problem = codegen::instantiate(loaded, params);
+    fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
+               problem->definition.name, problem->workloads.size(), problem->distributions.size(),
+               problem->mutations.size(), problem->templates.size());
+    checked.broken += check_templates(problem, target, *evaluator);
+    checked.kernels += problem->templates.size();
+    checked.tunable = checked.tunable || std::ranges::any_of(problem->templates, has_tunables);
+  }
+  return checked;
+}
+
 /// What a check without faults showed.
 std::string summary(std::size_t kernels, const app::Target& target) {
   if (kernels == 0) return "no fault found; it has no kernel, so none was tried";
@@ -202,23 +225,11 @@ int check_problem(const app::Arguments& arguments) {
   const codegen::Problem loaded = codegen::load_problem(folder);
   const app::Target target = app::choose_target(device, arch);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  const auto evaluator = app::make_evaluator(target, app::load_config());
-  int broken = 0;
-  std::size_t kernels = 0;
-  bool tunable = false;
-  for (const Params& params : checked_params(loaded)) {
-    const auto problem = codegen::instantiate(loaded, params);
-    fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
-               problem->definition.name, problem->workloads.size(), problem->distributions.size(),
-               problem->mutations.size(), problem->templates.size());
-    broken += check_templates(problem, target, *evaluator);
-    kernels += problem->templates.size();
-    tunable = tunable || std::ranges::any_of(problem->templates, has_tunables);
-  }
+  const CheckedKernels checked = check_kernels(loaded, folder, target);
   const std::vector<std::string> open = open_places(folder);
   for (const std::string& place : open) fmt::print("  to fill in: {}\n", place);
-  if (broken > 0) {
-    fmt::print("{} of {} kernels failed\n", broken, kernels);
+  if (checked.broken > 0) {
+    fmt::print("{} of {} kernels failed\n", checked.broken, checked.kernels);
     return static_cast<int>(ExitCode::no_kernel);
   }
   if (!open.empty()) {
@@ -228,8 +239,8 @@ int check_problem(const app::Arguments& arguments) {
   const std::string degenerate = codegen::degenerate_evidence(loaded);
   if (!degenerate.empty())
     fmt::print("degenerate: {}; its kernels are not ranked and in no mean\n", degenerate);
-  fmt::print("{}\n", summary(kernels, target));
-  if (!tunable) fmt::print("{}", next_without_tunables(kernels, folder));
+  fmt::print("{}\n", summary(checked.kernels, target));
+  if (!checked.tunable) fmt::print("{}", next_without_tunables(checked.kernels, folder));
   return static_cast<int>(ExitCode::ok);
 }
 

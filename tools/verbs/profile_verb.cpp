@@ -1,45 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "app/audit/problem_audits.h"
 #include "app/evaluate/kernel_choice.h"
-#include "app/evaluate/profiling.h"
-#include "app/evaluate/run_files.h"
-#include "core/error.h"
-#include "core/text/print_stderr.h"
-#include "db/database.h"
-#include "profiler/analysis/profile_page.h"
-#include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
+#include "tools/operation_call.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
 
-Json kernel_json(const app::ProfiledKernel& kernel) {
-  Json json = {{"evaluation", app::evaluation_json(kernel.result)}};
-  if (kernel.launches.empty()) {
-    json["degradation"] = kernel.profile.degradation;
-    return json;
-  }
-  json["profile"] = profiler::profile_json(kernel.profile, kernel.launches);
-  json["profile"]["passes"] = kernel.profile.passes;
-  json["profile"]["setup_ms"] = kernel.profile.setup_ms;
-  json["profile"]["collect_ms"] = kernel.profile.collect_ms;
-  json["analysis"] = profiler::analysis_json(kernel.launches);
-  return json;
+/// What the second kernel of --compare is called in a request.
+void add_second_kernel(Json& request, const std::string& word, const app::Arguments& arguments) {
+  if (word.empty()) return;
+  const app::KernelChoice choice = app::choose_kernel(word, named_database(arguments));
+  if (choice.variant)
+    request["compare_variant"] = *choice.variant;
+  else
+    request["compare_path"] = word;
 }
 
-void print(const app::ProfiledKernel& kernel, const app::KernelChoice& choice,
-           const ProblemInstance& problem) {
-  fmt::print("{}: {}{}\n{}", choice.candidate.name, to_string(kernel.result.outcome.status),
-             kernel.result.outcome.message.empty() ? "" : ": " + kernel.result.outcome.message,
-             app::evaluation_text(problem, kernel.result));
-  if (kernel.launches.empty()) {
-    for (const std::string& loss : kernel.profile.degradation) fmt::print("not profiled: {}\n", loss);
+void print_profile(const Json& answer, const std::string& kernel, const std::string& other) {
+  fmt::print("{}", answer["evaluation"]["page"].get<std::string>());
+  if (!answer.contains("page")) {
+    for (const Json& loss : answer.value("not_known", Json::array()))
+      fmt::print("not profiled: {}\n", loss.get<std::string>());
     return;
   }
-  fmt::print("\n{}", profiler::render_profile(kernel.profile, kernel.launches, choice.candidate.source));
+  fmt::print("\n{}", answer["page"].get<std::string>());
+  if (answer.contains("changed_from_compare_variant"))
+    fmt::print("\nFrom {} to {}\n{}", other, kernel,
+               answer["changed_from_compare_variant"].get<std::string>());
 }
 
 int run_profile(const app::Arguments& arguments) {
@@ -66,46 +56,16 @@ int run_profile(const app::Arguments& arguments) {
   add_unaudited_flag(app, unaudited);
   app.add_flag("--json", json, "print JSON");
 
-  const app::Config config = app::load_config();
-  const std::filesystem::path db_file = named_database(arguments);
-  std::optional<app::KernelChoice> choice = named_kernel(app, arguments, db_file);
-  const ProblemFlags problem_flags(app, arguments, choice ? choice->problem : "");
-  if (!parse(app, arguments)) return 0;
-  if (!choice) choice = app::choose_kernel(kernel, db_file);
-  const auto wanted = profiler::parse_metrics(metrics);
-  if (!wanted) fail(ExitCode::usage, "--metrics: {}", wanted.error().message);
-  const auto problem = problem_flags.instance(choice->params);
-  const app::Target target =
-      app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
-  if (!target.executes())
-    fail(ExitCode::usage, "a profile needs a device that runs kernels: {}", target.notice);
-  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
-  app::ProfileOrder order{.problem = problem,
-                          .candidate = choice->candidate,
-                          .workload = workload,
-                          .metrics = wanted.value(),
-                          .sample_lines = !no_lines,
-                          .command = fmt::format("alphakernel profile {}", fmt::join(arguments, " ")),
-                          .audited = app::require_audit(*problem, unaudited, config, db_file)};
-  const auto store = db::open_store(db_file);
-  const app::ProfiledKernel profiled = app::profile_kernel(order, target, config, *store);
-  std::optional<app::ProfiledKernel> before;
-  if (!other.empty()) {
-    order.candidate = app::choose_kernel(other, db_file).candidate;
-    before = app::profile_kernel(order, target, config, *store);
-  }
-  if (json) {
-    Json out = kernel_json(profiled);
-    if (before) out["compared_with"] = kernel_json(*before);
-    fmt::print("{}\n", out.dump());
-  } else {
-    print(profiled, *choice, *problem);
-    if (before && !before->launches.empty() && !profiled.launches.empty())
-      fmt::print("\nFrom {} to {}\n{}", other, kernel,
-                 profiler::render_comparison(before->launches, profiled.launches));
-  }
-  const bool good = !profiled.launches.empty() && (!before || !before->launches.empty());
-  return static_cast<int>(good ? ExitCode::ok : ExitCode::no_kernel);
+  std::optional<Json> request = parse_kernel_request(app, arguments, kernel);
+  if (!request) return 0;
+  add_text(*request, "device", device);
+  add_text(*request, "arch", arch);
+  add_text(*request, "workload", workload);
+  add_second_kernel(*request, other, arguments);
+  request->update({{"metrics", metrics}, {"lines", !no_lines}, {"unaudited", unaudited}, {"detail", "full"}});
+  const operations::Answer answer = call_operation("profile", *request, "profile", arguments);
+  json ? print_json(answer) : print_profile(answer.content, kernel, other);
+  return exit_code_of(answer);
 }
 
 }  // namespace

@@ -75,6 +75,45 @@ void point_to_searches(const db::NamedQuery& query, const db::Table& table) {
     print_stderr("note: there is no queue of searches; single searches: alphakernel query searches\n");
 }
 
+struct QueryFlags {
+  std::string text, database, format = "table";
+  std::vector<std::string> given;
+  std::size_t limit = 1000;
+  double seconds = 30;
+  bool json = false, list = false, sql = false;
+};
+
+void add_query_flags(CLI::App& app, QueryFlags& flags) {
+  app.add_option("query", flags.text, "the name of a query, or a SELECT");
+  app.add_option("values", flags.given, "NAME=VALUE of the query's parameters");
+  app.add_flag("--list", flags.list, "list the queries and their parameters");
+  app.add_flag("--sql", flags.sql, "print the query's SQL instead of running it");
+  app.add_option("--db", flags.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  add_choice(app, "--format,-f", flags.format, {"table", "csv", "json", "markdown"},
+             "format of what is printed (default: table)");
+  app.add_flag("--json", flags.json, "the same as --format json");
+  add_integer(app, "--limit", {.min = 0}, into(flags.limit),
+              "show at most this many rows; 0 = all (default 1000)");
+  add_quantity(app, "--timeout", kSeconds, into(flags.seconds),
+               "give up after this many seconds (default 30)");
+}
+
+/// Prints the table, and what there is to say of it.
+void print_query(const db::NamedQuery& query, const QueryFlags& flags) {
+  const std::filesystem::path file = app::database_file(flags.database, app::load_config());
+  const db::TableFormat format = flags.json ? db::TableFormat::json : kQueryFormats.at(flags.format);
+  const db::QueryValues values = db::query_values(query, with_present_names(query, flags.given));
+  const db::Table table =
+      db::query_apart(file, query.sql, {.rows = flags.limit, .time = time_limit(flags.seconds)}, values);
+  fmt::print("{}", db::render(table, format));
+  point_to_searches(query, table);
+  if (table.rows.empty() && !query.title.empty())
+    for (const std::string& hint : db::filter_hints(file, query, values)) print_stderr("note: {}\n", hint);
+  if (table.truncated)
+    print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", flags.limit);
+}
+
 int run_query(const app::Arguments& arguments) {
   CLI::App app{"Run a named query, or one SELECT, on the performance database (read-only).",
                "alphakernel query"};
@@ -86,43 +125,19 @@ int run_query(const app::Arguments& arguments) {
             "  alphakernel query --format csv \"SELECT status, count(*) FROM evaluations WHERE search_id = "
             ":s GROUP BY status\" s=3\n"
             "Queries, and how to add your own: docs/queries.md. Tables, views and columns: docs/schema.md\n");
-  std::string text, database, format = "table";
-  std::vector<std::string> given;
-  std::size_t limit = 1000;
-  double seconds = 30;
-  bool json = false, list = false, sql = false;
-  app.add_option("query", text, "the name of a query, or a SELECT");
-  app.add_option("values", given, "NAME=VALUE of the query's parameters");
-  app.add_flag("--list", list, "list the queries and their parameters");
-  app.add_flag("--sql", sql, "print the query's SQL instead of running it");
-  app.add_option("--db", database,
-                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  add_choice(app, "--format,-f", format, {"table", "csv", "json", "markdown"},
-             "format of what is printed (default: table)");
-  app.add_flag("--json", json, "the same as --format json");
-  add_integer(app, "--limit", {.min = 0}, into(limit), "show at most this many rows; 0 = all (default 1000)");
-  add_quantity(app, "--timeout", kSeconds, into(seconds), "give up after this many seconds (default 30)");
+  QueryFlags flags;
+  add_query_flags(app, flags);
   if (!parse(app, arguments)) return 0;
-  if (list) {
+  if (flags.list) {
     list_queries(db::named_queries(own_queries()));
     return 0;
   }
-  if (text.empty()) fail(ExitCode::usage, "expected a query: its name (--list shows them) or a SELECT");
-  const db::NamedQuery query = chosen_query(text, given);
-  if (sql) {
+  if (flags.text.empty()) fail(ExitCode::usage, "expected a query: its name (--list shows them) or a SELECT");
+  const db::NamedQuery query = chosen_query(flags.text, flags.given);
+  if (flags.sql)
     fmt::print("{}", query.sql);
-    return 0;
-  }
-  const std::filesystem::path file = app::database_file(database, app::load_config());
-  const db::TableFormat chosen = json ? db::TableFormat::json : kQueryFormats.at(format);
-  const db::QueryValues values = db::query_values(query, with_present_names(query, given));
-  const db::Table table =
-      db::query_apart(file, query.sql, {.rows = limit, .time = time_limit(seconds)}, values);
-  fmt::print("{}", db::render(table, chosen));
-  point_to_searches(query, table);
-  if (table.rows.empty() && !query.title.empty())
-    for (const std::string& hint : db::filter_hints(file, query, values)) print_stderr("note: {}\n", hint);
-  if (table.truncated) print_stderr("note: only the first {} rows are shown (--limit 0 shows all)\n", limit);
+  else
+    print_query(query, flags);
   return 0;
 }
 

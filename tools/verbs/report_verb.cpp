@@ -69,6 +69,44 @@ void write_text(const std::string& text, const std::string& output) {
     write_file_atomically(output, text);
 }
 
+struct ReportFlags {
+  std::string database, output, format, week, since, until;
+  std::vector<std::int64_t> searches;
+  double seconds = 60;
+};
+
+void add_report_flags(CLI::App& app, ReportFlags& flags) {
+  app.add_option("--week", flags.week, "an ISO week, Monday to Sunday, like 2026-W47");
+  app.add_option("--since", flags.since, "searches that began on this day or at this time, or later");
+  app.add_option("--until", flags.until, "searches that began on this day or before it, or before this time");
+  const auto add_search = [&flags](std::int64_t search) { flags.searches.push_back(search); };
+  add_integers(app, "--search", kAnyNumber, add_search, "only these searches, by their numbers");
+  add_former_number(app, "--session", "--search", add_search);
+  app.add_option("--format,-f", flags.format,
+                 "html, markdown, brief (a few lines for a chat), json or csv (default: by the file's name, "
+                 "else markdown)");
+  app.add_option("--output,-o", flags.output, "file to write (of csv: a folder) instead of standard output");
+  app.add_option("--db", flags.database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  add_quantity(app, "--timeout", kSeconds, into(flags.seconds),
+               "give up after this many seconds (default 60)");
+}
+
+pages::ReportRequest report_request(const ReportFlags& flags) {
+  const std::filesystem::path config = app::config_path();
+  return {.database = app::database_file(flags.database, app::load_config()),
+          .period = chosen_period(flags.week, flags.since, flags.until, !flags.searches.empty()),
+          .searches = flags.searches,
+          .own_sections = config.empty() ? config : config.parent_path() / "report",
+          .time_limit = time_limit(flags.seconds)};
+}
+
+std::string formatted(const pages::Report& report, const std::string& format) {
+  if (format == "html") return pages::report_html(report);
+  if (format == "json") return pages::report_json(report);
+  return format == "brief" ? pages::report_brief_text(report) : pages::report_markdown(report);
+}
+
 int run_report(const app::Arguments& arguments) {
   CLI::App app{
       "A report of a week, of any period or of chosen searches: results, learning, plans, spend, trust.",
@@ -82,41 +120,17 @@ int run_report(const app::Arguments& arguments) {
             "  alphakernel report --format brief\n"
             "  alphakernel report --format csv --output tables/\n"
             "Sections, and how to add your own: docs/report.md\n");
-  std::string database, output, format, week, since, until;
-  std::vector<std::int64_t> searches;
-  double seconds = 60;
-  app.add_option("--week", week, "an ISO week, Monday to Sunday, like 2026-W47");
-  app.add_option("--since", since, "searches that began on this day or at this time, or later");
-  app.add_option("--until", until, "searches that began on this day or before it, or before this time");
-  const auto add_search = [&](std::int64_t search) { searches.push_back(search); };
-  add_integers(app, "--search", kAnyNumber, add_search, "only these searches, by their numbers");
-  add_former_number(app, "--session", "--search", add_search);
-  app.add_option("--format,-f", format,
-                 "html, markdown, brief (a few lines for a chat), json or csv (default: by the file's name, "
-                 "else markdown)");
-  app.add_option("--output,-o", output, "file to write (of csv: a folder) instead of standard output");
-  app.add_option("--db", database,
-                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
-  add_quantity(app, "--timeout", kSeconds, into(seconds), "give up after this many seconds (default 60)");
+  ReportFlags flags;
+  add_report_flags(app, flags);
   if (!parse(app, arguments)) return 0;
-  const std::filesystem::path config = app::config_path();
-  const pages::ReportRequest request{
-      .database = app::database_file(database, app::load_config()),
-      .period = chosen_period(week, since, until, !searches.empty()),
-      .searches = searches,
-      .own_sections = config.empty() ? config : config.parent_path() / "report",
-      .time_limit = time_limit(seconds)};
-  const std::string chosen = chosen_format(format, output);
+  const pages::ReportRequest request = report_request(flags);
+  const std::string format = chosen_format(flags.format, flags.output);
   const pages::Report report = pages::read_report(request);
-  if (chosen == "csv")
-    write_csv(report, output);
+  if (format == "csv")
+    write_csv(report, flags.output);
   else
-    write_text(chosen == "html"    ? pages::report_html(report)
-               : chosen == "json"  ? pages::report_json(report)
-               : chosen == "brief" ? pages::report_brief_text(report)
-                                   : pages::report_markdown(report),
-               output);
-  if (!output.empty()) print_stderr("wrote {}\n", output);
+    write_text(formatted(report, format), flags.output);
+  if (!flags.output.empty()) print_stderr("wrote {}\n", flags.output);
   return 0;
 }
 

@@ -136,49 +136,62 @@ std::optional<Gate> gate_named(const std::string& name) {
   fail(ExitCode::usage, "there is no gate '{}'{}", name, did_you_mean(name, names));
 }
 
+struct SelfcheckFlags {
+  app::SelfcheckOptions options;
+  std::string arch, device, gate;
+  std::optional<std::size_t> lookalikes;
+  bool json = false, no_exploits = false, no_templates = false;
+};
+
+void add_selfcheck_flags(CLI::App& app, SelfcheckFlags& flags) {
+  app.add_option("--arch,--target", flags.arch, "what to compile for (default: native)");
+  app.add_option("--device", flags.device, "where to run: auto, cuda, cuda:N, emulator");
+  add_integers(
+      app, "--rows", {.min = 1, .max = 1000},
+      [&flags](std::int64_t row) { flags.options.rows.push_back(static_cast<int>(row)); },
+      "rows of the table of cheats, e.g. 1,2 (default: all)")
+      ->delimiter(',');
+  app.add_option("--only", flags.options.only, "parts of the names of the cheats to try, e.g. r09,nan")
+      ->delimiter(',');
+  app.add_option("--gate", flags.gate, "only the cheats that this gate is to stop");
+  add_integer(app, "--samples", {.min = 0, .max = 10'000}, into(flags.options.samples),
+              "points of each template in addition to its defaults (default: 1)");
+  add_integer(app, "--lookalikes", {.min = 0, .max = 10'000}, into(flags.lookalikes),
+              "honest kernels that look like cheats to try (default: all; none with --no-templates)");
+  add_integer(app, "--seed", kAnyNumber, into(flags.options.seed), "seed of inputs and samples (default: 1)");
+  app.add_flag("--no-exploits", flags.no_exploits, "only honest kernels");
+  app.add_flag("--no-templates", flags.no_templates, "only the cheats");
+  app.add_flag("--json", flags.json, "print JSON");
+}
+
+app::SelfcheckOptions options_of(const SelfcheckFlags& flags) {
+  app::SelfcheckOptions options = flags.options;
+  options.gate = gate_named(flags.gate);
+  options.exploits = !flags.no_exploits;
+  options.templates = !flags.no_templates;
+  options.lookalikes = flags.lookalikes.value_or(flags.no_templates ? 0 : options.lookalikes);
+  return options;
+}
+
 int run_selfcheck(const app::Arguments& arguments) {
   CLI::App app{
       "Try known cheats and honest kernels on this machine: every cheat must be stopped by its gate, every "
       "honest kernel must pass, those that look like cheats and the shipped templates.",
       "alphakernel selfcheck"};
   set_style(app, kSelfcheckExamples);
-  app::SelfcheckOptions options;
-  std::string arch, device, gate;
-  bool json = false, no_exploits = false, no_templates = false;
-  app.add_option("--arch,--target", arch, "what to compile for (default: native)");
-  app.add_option("--device", device, "where to run: auto, cuda, cuda:N, emulator");
-  add_integers(
-      app, "--rows", {.min = 1, .max = 1000},
-      [&](std::int64_t row) { options.rows.push_back(static_cast<int>(row)); },
-      "rows of the table of cheats, e.g. 1,2 (default: all)")
-      ->delimiter(',');
-  app.add_option("--only", options.only, "parts of the names of the cheats to try, e.g. r09,nan")
-      ->delimiter(',');
-  app.add_option("--gate", gate, "only the cheats that this gate is to stop");
-  add_integer(app, "--samples", {.min = 0, .max = 10'000}, into(options.samples),
-              "points of each template in addition to its defaults (default: 1)");
-  std::size_t lookalikes = options.lookalikes;
-  const CLI::Option* some =
-      add_integer(app, "--lookalikes", {.min = 0, .max = 10'000}, into(lookalikes),
-                  "honest kernels that look like cheats to try (default: all; none with --no-templates)");
-  add_integer(app, "--seed", kAnyNumber, into(options.seed), "seed of inputs and samples (default: 1)");
-  app.add_flag("--no-exploits", no_exploits, "only honest kernels");
-  app.add_flag("--no-templates", no_templates, "only the cheats");
-  app.add_flag("--json", json, "print JSON");
+  SelfcheckFlags flags;
+  add_selfcheck_flags(app, flags);
   if (!parse(app, arguments)) return 0;
-  options.gate = gate_named(gate);
-  options.exploits = !no_exploits;
-  options.templates = !no_templates;
-  options.lookalikes = no_templates && some->count() == 0 ? 0 : lookalikes;
+  const app::SelfcheckOptions options = options_of(flags);
   const app::Config config = app::load_config();
-  const app::Target target =
-      app::choose_target(device.empty() ? config.device : device, arch.empty() ? config.arch : arch);
+  const app::Target target = app::choose_target(flags.device.empty() ? config.device : flags.device,
+                                                flags.arch.empty() ? config.arch : flags.arch);
   if (!target.executes() || !target.device)
-    fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", device);
+    fail(ExitCode::usage, "--device {}: a self-check has to run somewhere: cuda or emulator", flags.device);
   if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   const app::SelfcheckReport report = run_selfcheck(target, config, options, show_progress);
   if (obeys_sequences(STDERR_FILENO)) set_stderr_block({});
-  json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
+  flags.json ? fmt::print("{}\n", report_json(report, target).dump()) : print_text(report);
   return static_cast<int>(report.passed() ? ExitCode::ok : ExitCode::audit);
 }
 

@@ -14,6 +14,7 @@
 #include "tools/generate_command.h"
 #include "tools/live_text.h"
 #include "tools/number_options.h"
+#include "tools/operation_call.h"
 #include "tools/search_report.h"
 #include "verb_table.h"
 
@@ -150,8 +151,7 @@ int status(const app::Arguments& arguments) {
   app.add_flag("--all", all, "every session of the database");
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
-  db::SessionStore store(database);
-  const db::SessionLock lock(database);
+  db::SessionStore store(database, db::OpenMode::read_only);
   const RowId id = chosen(common, store);
   if (watch) {
     const app::InterruptGuard interrupt;
@@ -161,9 +161,9 @@ int status(const app::Arguments& arguments) {
     return 0;
   }
   for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
-    const db::Session session = store.read(one);
-    if (json) fmt::print("{}\n", app::status_json(session, lock.is_taken(one)).dump());
-    if (!json) fmt::print("{}", app::status_text(session, lock.is_taken(one)));
+    const operations::Answer answer =
+        call_operation("session_status", {{"session", one}, {"detail", "full"}}, "session status", arguments);
+    json ? print_json(answer) : fmt::print("{}", answer.content["page"].get<std::string>());
   }
   return 0;
 }
@@ -175,7 +175,7 @@ int stop(const app::Arguments& arguments) {
   add_quantity(app, "--wait", kSeconds, into(seconds), "seconds to wait for its end (default: 120)");
   if (!parse_numbered(app, arguments, common, true)) return 0;
   const fs::path database = common.file();
-  db::SessionStore store(database);
+  db::SessionStore store(database, db::OpenMode::read_only);
   const db::SessionLock lock(database);
   if (!lock.is_taken(*common.id)) {
     fmt::print("session {} does not run: it is {}\n", *common.id,
@@ -214,7 +214,7 @@ int log(const app::Arguments& arguments) {
   app.add_flag("--follow,-f", follow, "wait until it has ended");
   if (!parse_numbered(app, arguments, common, false)) return 0;
   const fs::path database = common.file();
-  db::SessionStore store(database);
+  db::SessionStore store(database, db::OpenMode::read_only);
   const app::InterruptGuard interrupt;
   app::read_log(database, chosen(common, store), follow, interrupt.requested(), print_now);
   return 0;

@@ -7,12 +7,15 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json_quantity.h"
 #include "core/text/written_json.h"
 #include "model_catalog_files.h"
 
 namespace ak::agent {
 namespace {
+
+constexpr Format kModelsFormat{.name = "a file of language models"};
 
 constexpr double kMillion = 1e6;
 /// Of a million tokens: a dollar a token is far above what any provider asks.
@@ -60,8 +63,10 @@ std::optional<double> ModelEntry::cost_usd(const LlmUsage& usage) const {
          times(usage.cache_written_tokens, price->cache_write) + times(usage.output_tokens, price->output);
 }
 
-void ModelCatalog::add(const JsonReader& at) {
-  at.only({"provider", "source", "models"});
+void ModelCatalog::add(const Json& written) {
+  const Json json = up_to_date(kModelsFormat, written);
+  const JsonReader at(json);
+  at.only({kModelsFormat.key, "provider", "source", "models"});
   const std::string provider = at.member("provider").text(), source = at.member("source").text();
   for (const JsonReader& model : at.member("models").items()) {
     ModelEntry entry = of(provider, model.member("name").text());
@@ -77,9 +82,8 @@ void ModelCatalog::add(const JsonReader& at) {
 void ModelCatalog::add_text(std::string_view text, const std::string& file) {
   try {
     const Json json = parse_written_json(text);
-    const JsonReader at(json);
-    if (!json.is_array()) return add(at);
-    for (const JsonReader& one : at.items()) add(one);
+    if (!json.is_array()) return add(json);
+    for (const Json& one : json) add(one);
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "{}: {}", file, input_error.what());
   } catch (const Json::parse_error& error) {

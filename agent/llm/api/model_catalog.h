@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/llm.h"
-#include "core/text/json_reader.h"
+#include "core/text/json.h"
 
 namespace ak::agent {
 
@@ -46,7 +46,8 @@ class ModelCatalog {
   [[nodiscard]] ModelEntry of(std::string_view provider, std::string_view name) const;
 
  private:
-  void add(const JsonReader& at);
+  /// The models of one provider.
+  void add(const Json& written);
   void add_text(std::string_view text, const std::string& file);
   std::vector<ModelEntry> entries_;
 };

@@ -19,7 +19,7 @@ constexpr char kGap = '\0';
 constexpr std::size_t kMinDecoded = 6;
 constexpr int kMaxNested = 3;  // escapes within escapes: a text in JSON in JSON in an address
 
-int hex_value(char c) {
+constexpr int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -27,7 +27,7 @@ int hex_value(char c) {
 }
 
 /// Of '+' and '/', and of their stand-ins in addresses, too (RFC 4648, 4 and 5).
-int base64_value(char c) {
+constexpr int base64_value(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
   if (c >= '0' && c <= '9') return c - '0' + 52;
@@ -91,9 +91,10 @@ bool is_punctuation(char c) {
   return c > ' ' && c < 0x7f && !letter && (c < '0' || c > '9');
 }
 
+constexpr bool begins_escape(char c) { return c == '%' || c == '\\' || c == '&' || c == '='; }
+
 /// The escape at the front of `text`.
 Escaped escape_at(string_view text) {
-  if (string_view("%\\&=").find(text.front()) == string_view::npos) return {};
   for (const EscapeForm& form : kEscapeForms) {
     if (!text.starts_with(form.prefix)) continue;
     const Escaped read = number(text, form.prefix.size(), form.base, form.least, form.most, form.end);
@@ -122,35 +123,54 @@ Reading::Place place(std::size_t begin, std::size_t end) {
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
-using Decode = std::optional<Reading> (*)(string_view);
+using Decode = std::optional<Reading> (*)(string_view, Places);
 
-std::optional<Reading> without_escapes(string_view text) {
+/// text[begin, end) as it is.
+void append_plain(string_view text, std::size_t begin, std::size_t end, Places places, Reading& reading) {
+  reading.text.append(text, begin, end - begin);
+  if (places == Places::left_out) return;
+  for (; begin < end; ++begin) reading.places.push_back(place(begin, begin + 1));
+}
+
+std::optional<Reading> without_escapes(string_view text, Places places) {
   Reading reading;
+  std::size_t copied = 0;  // what is before is in `reading`
   bool found = false;
-  for (std::size_t at = 0; at < text.size();) {
+  const char* const bytes = text.data();
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!begins_escape(bytes[at])) continue;
     const Escaped escaped = escape_at(text.substr(at));
-    found |= escaped.length > 0;
-    if (escaped.length > 0)
-      append_utf8(escaped.character, reading.text);
-    else
-      reading.text += text[at];
-    const std::size_t end = at + std::max<std::size_t>(escaped.length, 1);
-    reading.places.resize(reading.text.size(), place(at, end));
-    at = end;
+    if (escaped.length == 0) continue;
+    found = true;
+    append_plain(text, copied, at, places, reading);
+    copied = at + escaped.length;
+    append_utf8(escaped.character, reading.text);
+    if (places == Places::kept) reading.places.resize(reading.text.size(), place(at, copied));
+    at = copied - 1;
   }
-  return found ? std::optional(std::move(reading)) : std::nullopt;
+  if (!found) return std::nullopt;
+  append_plain(text, copied, text.size(), places, reading);
+  return reading;
 }
 
 /// Digits that each hold some bits of a byte.
 struct Digits {
   std::size_t bits;
-  int (*value)(char);
+  std::array<std::int8_t, 256> values;  ///< by character; negative: none
+
+  [[nodiscard]] int value(char c) const { return values[static_cast<unsigned char>(c)]; }
 };
-constexpr Digits kBase64{6, base64_value}, kHexadecimal{4, hex_value};
+constexpr Digits digits_of(std::size_t bits, int (*value)(char)) {
+  Digits digits{.bits = bits, .values = {}};
+  for (int c = 0; c < 256; ++c)
+    digits.values[static_cast<std::size_t>(c)] = static_cast<std::int8_t>(value(static_cast<char>(c)));
+  return digits;
+}
+constexpr Digits kBase64 = digits_of(6, base64_value), kHexadecimal = digits_of(4, hex_value);
 
 /// The bytes of digits that may be broken into lines, without the first `skipped_bits`.
 void append_bytes(string_view text, std::size_t begin, std::size_t end, const Digits& digits,
-                  std::size_t skipped_bits, Reading& reading) {
+                  std::size_t skipped_bits, Places places, Reading& reading) {
   std::uint32_t bits = 0;
   std::size_t count = 0, skip = skipped_bits, first = begin;  // first: the digit that the next byte begins in
   for (std::size_t at = begin; at < end; ++at) {
@@ -164,38 +184,49 @@ void append_bytes(string_view text, std::size_t begin, std::size_t end, const Di
     if (count < 8) continue;
     count -= 8;
     reading.text += static_cast<char>(bits >> count & 0xFF);
-    reading.places.push_back(place(first, at + 1));
+    if (places == Places::kept) reading.places.push_back(place(first, at + 1));
     first = at;
   }
 }
 
+/// A run of digits that may be broken into lines.
+struct Run {
+  std::size_t end, digits;
+};
+Run run_at(string_view text, std::size_t at, const Digits& digits) {
+  Run run{at, 0};
+  for (; run.end < text.size(); ++run.end) {
+    const char c = text[run.end];
+    const bool is_digit = digits.value(c) >= 0;
+    if (!is_digit && (run.digits == 0 || (c != '\n' && c != '\r'))) break;
+    run.digits += is_digit;
+  }
+  return run;
+}
+
 /// All runs of digits that are long enough, and a gap for what is between.
-std::optional<Reading> read_digits(string_view text, const Digits& digits, std::size_t skipped_bits) {
+std::optional<Reading> read_digits(string_view text, const Digits& digits, std::size_t skipped_bits,
+                                   Places places) {
   Reading reading;
   bool found = false;
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at, count = 0;
-    for (; end < text.size(); ++end) {
-      const bool is_digit = digits.value(text[end]) >= 0;
-      if (!is_digit && (count == 0 || (text[end] != '\n' && text[end] != '\r'))) break;
-      count += is_digit;
-    }
-    if (count * digits.bits >= kMinDecoded * 8) {
-      append_bytes(text, at, end, digits, skipped_bits, reading);
+    const Run run = run_at(text, at, digits);
+    if (run.digits * digits.bits >= kMinDecoded * 8) {
+      append_bytes(text, at, run.end, digits, skipped_bits, places, reading);
       found = true;
     }
-    if (end < text.size() && !reading.text.ends_with(kGap)) {
+    if (run.end < text.size() && !reading.text.ends_with(kGap)) {
       reading.text += kGap;
-      reading.places.push_back(place(end, end + 1));
+      if (places == Places::kept) reading.places.push_back(place(run.end, run.end + 1));
     }
-    at = end + 1;
+    at = run.end + 1;
   }
   return found ? std::optional(std::move(reading)) : std::nullopt;
 }
 
 template <const Digits& kDigits, std::size_t kSkippedBits>
-std::optional<Reading> read_as(string_view text) {
-  return read_digits(text, kDigits, kSkippedBits);
+std::optional<Reading> read_as(string_view text, Places places) {
+  return read_digits(text, kDigits, kSkippedBits, places);
 }
 
 // A cut leaves any number of a byte's bits in front.
@@ -210,11 +241,12 @@ Reading within(const Reading& outer, Reading inner) {
 }
 
 /// `reading`, and what escapes within it say.
-void look_within(const Reading& reading, int nested, const std::function<void(const Reading&)>& look) {
+void look_within(const Reading& reading, int nested, Places places,
+                 const std::function<void(const Reading&)>& look) {
   look(reading);
   if (nested == kMaxNested) return;
-  if (auto inner = without_escapes(reading.text))
-    look_within(within(reading, *std::move(inner)), nested + 1, look);
+  if (auto inner = without_escapes(reading.text, places))
+    look_within(within(reading, *std::move(inner)), nested + 1, places, look);
 }
 
 }  // namespace
@@ -223,12 +255,13 @@ Reading::Place Reading::source(std::size_t begin, std::size_t end) const {
   return places.empty() ? place(begin, end) : Place{places[begin].begin, places[end - 1].end};
 }
 
-void for_each_reading(string_view text, const std::function<void(const Reading&)>& look) {
+void for_each_reading(string_view text, Places places, const std::function<void(const Reading&)>& look) {
   AK_ASSERT(text.size() < std::numeric_limits<std::uint32_t>::max(), "a text to redact is below 4 GiB");
-  look_within({.text = std::string(text), .places = {}}, 0, [&](const Reading& reading) {
+  look_within({.text = std::string(text), .places = {}}, 0, places, [&](const Reading& reading) {
     look(reading);
     for (const Decode decode : kDigitReadings)
-      if (auto digits = decode(reading.text)) look_within(within(reading, *std::move(digits)), 0, look);
+      if (auto digits = decode(reading.text, places))
+        look_within(within(reading, *std::move(digits)), 0, places, look);
   });
 }
 

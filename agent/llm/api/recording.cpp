@@ -11,11 +11,16 @@
 #include "agent/llm/api/redact.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
+#include "core/text/format_version.h"
 #include "core/text/json_quantity.h"
 #include "core/token_counts.h"
 
 namespace ak::agent {
 namespace {
+
+/// Of each line.
+constexpr Format kRecordingFormat{.name = "an exchange"};
 
 std::int64_t optional_count(const JsonReader& at, std::string_view key, bool& given) {
   const auto value = at.find(key);
@@ -55,7 +60,7 @@ LlmReply read_reply(const JsonReader& at) {
 
 LlmReply read_line(const std::string& line, const std::string& where) {
   try {
-    const Json json = parse_json(line);
+    const Json json = up_to_date(kRecordingFormat, parse_json(line));
     return read_reply(JsonReader(json).member("reply"));
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "{}: {}", where, input_error.what());
@@ -124,12 +129,16 @@ void ReplayClient::pass_over() { next_ = std::min(next_ + 1, replies_.size()); }
 
 RecordingClient::RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file)
     : client_(std::move(client)), file_(std::move(file)) {
+  require_writable(file_);  // opening a pipe would wait for its reader
   append(file_, "");
 }
 
 LlmReply RecordingClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
   LlmReply reply = client_->ask(request, cancelled);
-  const Json exchange{{"request", to_json(request)}, {"reply", to_json(reply)}};
+  Json exchange = Json::object();
+  set_version(kRecordingFormat, exchange);
+  exchange["request"] = to_json(request);
+  exchange["reply"] = to_json(reply);
   append(file_, exchange.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   return reply;
 }

@@ -31,6 +31,7 @@ struct KeyShape {
 constexpr std::array kShapes{KeyShape{"sk-", 16, is_word, false}, KeyShape{"AIza", 20, is_word, false},
                              KeyShape{"Bearer ", 8, is_credential, true},
                              KeyShape{"bearer ", 8, is_credential, true}};
+constexpr std::string_view kShapeStarts = "sABb";  // what the prefixes begin with
 
 /// Length of the key that begins at `at`, prefix included; 0: none does.
 std::size_t key_length(std::string_view text, std::size_t at, const KeyShape& shape) {
@@ -43,19 +44,21 @@ std::size_t key_length(std::string_view text, std::size_t at, const KeyShape& sh
 
 std::string without_shapes(std::string_view text) {
   std::string result;
-  result.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
+  std::size_t kept = 0;
+  for (std::size_t at = text.find_first_of(kShapeStarts); at < text.size();
+       at = text.find_first_of(kShapeStarts, at)) {
     const auto shape = std::ranges::find_if(
         kShapes, [&](const KeyShape& candidate) { return key_length(text, at, candidate) > 0; });
     if (shape == kShapes.end()) {
-      result += text[at++];
+      ++at;
       continue;
     }
+    result.append(text, kept, at - kept);
     if (shape->keep_prefix) result += shape->prefix;
     result += kMask;
-    at += key_length(text, at, *shape);
+    kept = at += key_length(text, at, *shape);
   }
-  return result;
+  return result.append(text, kept);
 }
 
 /// Bytes of the terminal sequence ESC [ ... letter at the front of `text`, else 0.
@@ -102,28 +105,50 @@ std::size_t end_of_part(std::string_view text, std::size_t at, std::string_view 
   return whole || length >= kMinPart || is_beginning || is_end ? at + length : at;
 }
 
-using Places = std::vector<Reading::Place>;
+using Characters = std::array<bool, 256>;
+
+Characters characters_of(std::string_view text) {
+  Characters has{};
+  for (const char c : text) has[static_cast<unsigned char>(c)] = true;
+  return has;
+}
+
+/// The first `length` characters from `at` on that are all `wanted`; the end of the text where none are.
+std::size_t find_all_wanted(std::string_view text, std::size_t at, std::size_t length,
+                            const Characters& wanted) {
+  const char* const bytes = text.data();
+  while (at + length <= text.size()) {
+    std::size_t left = length;
+    while (left > 0 && wanted[static_cast<unsigned char>(bytes[at + left - 1])]) --left;
+    if (left == 0) return at;
+    at += left;
+  }
+  return text.size();
+}
+
+using Spots = std::vector<Reading::Place>;
 
 /// Where in the source of `reading` the secret is, whole, in parts, or cut.
-void find_parts(const Reading& reading, std::string_view secret, Places& places) {
+void find_parts(const Reading& reading, std::string_view secret, Spots& spots) {
   const std::string_view text = reading.text;
   const std::size_t seed = std::min(kMinEdge, secret.size());
-  for (std::size_t at = 0; at + seed <= text.size();) {
+  const Characters own = characters_of(secret);
+  for (std::size_t at = 0; (at = find_all_wanted(text, at, seed, own)) < text.size();) {
     std::size_t end = at;
     const std::string_view front = text.substr(at, seed);
     for (std::size_t in = secret.find(front); in != std::string_view::npos; in = secret.find(front, in + 1))
       end = std::max(end, end_of_part(text, at, secret, in));
-    if (end > at) places.push_back(reading.source(at, end));
+    if (end > at) spots.push_back(reading.source(at, end));
     at = std::max(end, at + 1);
   }
 }
 
-/// `text` with the mask for all that `places` cover.
-std::string masked(std::string_view text, Places places) {
-  std::ranges::sort(places, {}, &Reading::Place::begin);
+/// `text` with the mask for all that `spots` cover.
+std::string masked(std::string_view text, Spots spots) {
+  std::ranges::sort(spots, {}, &Reading::Place::begin);
   std::string result;
   std::size_t kept = 0;
-  for (const Reading::Place& place : places) {
+  for (const Reading::Place& place : spots) {
     if (kept == 0 || place.begin > kept) result.append(text, kept, place.begin - kept).append(kMask);
     kept = std::max<std::size_t>(kept, place.end);
   }
@@ -156,11 +181,16 @@ Redactor::Redactor(std::vector<std::string> secrets) : secrets_(std::move(secret
 
 std::string Redactor::without_secrets(std::string_view text) const {
   if (secrets_.empty()) return std::string(text);
-  Places places;
-  for_each_reading(text, [&](const Reading& reading) {
-    for (const std::string& secret : secrets_) find_parts(reading, secret, places);
-  });
-  return masked(text, std::move(places));
+  const auto search = [&](Places places) {
+    Spots spots;
+    for_each_reading(text, places, [&](const Reading& reading) {
+      if (places == Places::left_out && !spots.empty()) return;  // one is enough
+      for (const std::string& secret : secrets_) find_parts(reading, secret, spots);
+    });
+    return spots;
+  };
+  // Nearly every text has none.
+  return search(Places::left_out).empty() ? std::string(text) : masked(text, search(Places::kept));
 }
 
 std::string Redactor::operator()(std::string_view text) const {

@@ -79,17 +79,16 @@ class Rows:
     # ---- calls
 
     def _take(self, call):
-        name = call.name.rstrip("_") if call.name not in SAME_ELEMENTS else call.name
+        name = call.name if call.name in SAME_ELEMENTS else call.name.rstrip("_")
         if name in SAME_ELEMENTS and call.args[0].key not in self.values and self.leaves(call.result):
             return  # another view of a tensor of the problem
+        if name in ("max", "min") and len(call.args) > 1 and hasattr(call.args[1], "tensor"):
+            name = {"max": "maximum", "min": "minimum"}[name]
         for table, take in ((SAME_ELEMENTS, self._same), (UNARY, self._unary), (BINARY, self._binary),
                             (PLAIN, self._reduced), (CHOSEN, self._chosen), (SPECIAL, self._special)):
-            if name in table and not (name in ("max", "min") and len(call.args) > 1 and hasattr(call.args[1], "tensor")):
+            if name in table:
                 self.values[call.key] = take(name, call)
                 return
-        if name in ("max", "min"):
-            self.values[call.key] = self._binary({"max": "maximum", "min": "minimum"}[name], call)
-            return
         raise Unknown
 
     def _same(self, name, call):
@@ -179,6 +178,10 @@ class Rows:
 
     def _special(self, name, call):
         return SPECIAL[name](self, call)
+
+    def results_of(self, value):
+        """How many results the kernel writes for a value."""
+        return _count(self.shape) // (1 if value.kind == "element" else _count(self.shape[d] for d in self.dims))
 
     def reduce(self, how, text):
         """A row's value from its elements: its name as a real."""

@@ -118,8 +118,7 @@ def _rows_file(calls, leaves, result, definition):
     value = rows.values.get(id(result))
     if value is None or not rows.used or not rows.steps and value.kind != "element":
         raise Unknown
-    if any("real(%s[" % name in value.text + "".join(step[2] for step in rows.steps)
-           for name in set(definition["inputs"]) - set(rows.used)):
+    if result.numel() != rows.results_of(value) or not result.is_contiguous():
         raise Unknown
     return (_reducing if rows.steps else _pointwise)(rows, value, definition)
 

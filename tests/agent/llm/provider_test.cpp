@@ -77,6 +77,13 @@ TEST_CASE("a key comes from the environment or from a file that only its owner m
   ::unsetenv("AK_TEST_KEY");
 }
 
+TEST_CASE("exchanges are not recorded into a pipe, which would wait for its reader") {
+  const Folder folder;
+  const fs::path pipe = folder.path / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(RecordingClient(nullptr, pipe), Catch::Contains("it is a pipe"));
+}
+
 TEST_CASE("a user's models file is laid over the shipped one and names its mistakes") {
   Folder folder;
   const fs::path file = folder.path / "models.json";

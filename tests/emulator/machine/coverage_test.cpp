@@ -345,8 +345,9 @@ TEST_CASE("every special register has a value, or is refused by its name and wha
 }
 
 TEST_CASE("the page of the CPU device lists the instructions that are covered, and no others") {
-  const auto covered = covered_opcodes();
-  CHECK(documented_opcodes() == std::set<std::string>(covered.begin(), covered.end()));
+  std::set<std::string> covered;
+  for (const auto& [opcode, entries] : mnemonic_table()) covered.emplace(opcode);
+  CHECK(documented_opcodes() == covered);
 }
 
 TEST_CASE("what is refused by name is listed, and refused with these words and its line") {

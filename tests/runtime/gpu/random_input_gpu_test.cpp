@@ -8,6 +8,7 @@
 #include "runtime/build/compile_pool.h"
 #include "runtime/check/harness_kernels.h"
 #include "runtime/cuda/device_context.h"
+#include "tests/support/host_draws.h"
 #include "tests/support/patience.h"
 #include "tests/support/tiny_problem.h"
 
@@ -43,14 +44,14 @@ TEST_CASE("inputs drawn on the device and on the host agree bit by bit, for ever
     for (int kind = 0; kind <= static_cast<int>(InputKind::offsets); ++kind) {
       const InputDraw asked{
           .kind = static_cast<InputKind>(kind), .scale = 3.7f, .shift = 0.25f, .choices = {0, 1, 1}};
-      const ak_random::Draw draw = vector_draw(asked, dtype.dtype, kCount);
+      const ak_random::Draw draw = testing::vector_draw(asked, dtype.dtype, kCount);
       const auto key = tensor_key(12'345, "x");
       kernels.fill(buffer.view(), dtype.dtype, key, draw);
       runtime::check(runtime::driver().cuStreamSynchronize(stream.get()), "drawing inputs");
       std::vector<std::byte> device(bytes), host(bytes);
       runtime::check(runtime::driver().cuMemcpyDtoH(device.data(), buffer.address(), bytes),
                      "reading inputs");
-      fill_random(host, dtype.dtype, key, draw);
+      testing::fill_random(host, dtype.dtype, key, draw);
       const auto differs = std::mismatch(device.begin(), device.end(), host.begin());
       INFO(dtype.name << " " << to_string(draw.kind) << ": first difference in element "
                       << (differs.first - device.begin()) / dtype.bytes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/counts_table.h"
+#include "app/evaluate/counts_table.h"
 
 #include <fmt/format.h>
 
 #include <set>
 
-namespace ak::tools {
+namespace ak::app {
 namespace {
 
 constexpr std::string_view kClasses = "inst/thread/";
@@ -89,4 +89,4 @@ class CountsTable {
 
 std::string counts_table(const EvaluationResult& result) { return CountsTable(result).text(); }
 
-}  // namespace ak::tools
+}  // namespace ak::app

@@ -5,10 +5,10 @@
 
 #include "core/evaluation.h"
 
-namespace ak::tools {
+namespace ak::app {
 
 /// What the CPU device counted for the candidate, a column a workload: instructions by class, memory traffic,
 /// conflicts, divergence. Empty when nothing was counted.
 [[nodiscard]] std::string counts_table(const EvaluationResult& result);
 
-}  // namespace ak::tools
+}  // namespace ak::app
