@@ -10,7 +10,7 @@
 
 `device` is the time between two events with all launches queued ahead and a cold L2; `wall` is that of the host from
 the call to the end of the GPU's work, with a cold L2. A ratio is the baseline's time over the kernel's: above 1 the
-kernel is faster. Its 95 % interval comes from resampling the pairs of blocks. Needs PyTorch 2.1, nvcc and a GPU; without
+kernel is faster; its 95 % interval says how far the places in memory and the inputs move it. Needs PyTorch 2.1, nvcc and a GPU; without
 a GPU it rehearses with PyTorch on both sides, and says so. docs/timing.md describes the protocol.
 The exit status is 1 when a baseline was not timed, or the same kernel on both sides differs by more than 0.5 %.
 """
@@ -24,6 +24,7 @@ import os
 import pathlib
 import random
 import re
+import statistics
 import sys
 import tempfile
 
@@ -31,9 +32,13 @@ import pytorch_baseline
 from turn_client import Side, SideError
 from turn_outputs import difference
 
-PAIRS = 32  # of blocks: the interval of their median is then that of 10 of 32 to 22 of 32 (chosen)
+ROUNDS = 16  # each with inputs of its own at places of their own: a kernel's time depends on the place (chosen)
+PAIRS = 2  # of blocks in a round: one in either order
 BLOCK_SAMPLES = 8  # a turn of some milliseconds: short against the drift of clocks and temperature (chosen)
-RESAMPLES = 2000  # as in docs/timing.md, Comparisons
+# Two-sided 95 % points of Student's t by degrees of freedom, and the normal distribution's above.
+STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228,
+             11: 2.201, 12: 2.179, 13: 2.160, 14: 2.145, 15: 2.131, 19: 2.093, 31: 2.040}
+MAX_SPIN_CYCLES = 1 << 26  # as in turn_process.py
 OPEN_LIMIT_S, BLOCK_LIMIT_S = 420, 60  # max-autotune compiles and times dozens of kernels
 MIN_TORCH = (2, 1)  # docs/python.md
 MAX_ERROR = 0.05  # of |value| + rms: intermediate results of 8 bits give 0.01, another formula about 1 (chosen)
@@ -81,13 +86,20 @@ def median(values):
     return pytorch_baseline.median(values)
 
 
-def paired_ratio(pairs, seed=1):
-    """(ratio, low, high) of the second's time over the first's: pairs are two lists of samples each."""
-    logs = [math.log(median(theirs) / median(ours)) for ours, theirs in pairs]
-    draw = random.Random(seed)
-    resampled = sorted(median(draw.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
-    low, high = resampled[int(0.025 * RESAMPLES)], resampled[int(0.975 * RESAMPLES) - 1]
-    return tuple(math.exp(value) for value in (median(logs), low, high))
+def student_t(freedom):
+    """The tabled point of at most so many degrees of freedom: never too narrow."""
+    return STUDENT_T[max(known for known in STUDENT_T if known <= freedom)]
+
+
+def paired_ratio(rounds):
+    """(ratio, low, high) of the second's time over the first's. A round is a list of pairs; a pair two lists of samples.
+
+    Rounds are independent, what is within one is not: it has the same inputs at the same places.
+    """
+    logs = [statistics.fmean(math.log(median(theirs) / median(ours)) for ours, theirs in pairs) for pairs in rounds]
+    centre = statistics.fmean(logs)
+    half = student_t(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return tuple(math.exp(value) for value in (centre, centre - half, centre + half))
 
 
 def checked_block(answer, count):
@@ -117,26 +129,57 @@ def checked_opening(opening):
         raise SideError("a side's peak memory is no number of bytes")
     if not isinstance(tf32, dict) or any(type(tf32.get(name)) not in (bool, type(None)) for name in TF32_SETTINGS):
         raise SideError("a side's TF32 settings are none")
-    return {"peak_bytes": peak, "tf32": {name: tf32[name] if name in tf32 else None for name in TF32_SETTINGS}}
+    spin = opening.get("spin_cycles")
+    if type(spin) is not int or not 0 < spin <= MAX_SPIN_CYCLES:
+        raise SideError("a side's wait before a call is no number of cycles")
+    return {"peak_bytes": peak, "tf32": {name: tf32[name] if name in tf32 else None for name in TF32_SETTINGS},
+            "spin_cycles": spin}
 
 
-def take_turns(sides, column, pairs, block_samples):
-    """Pairs of blocks, in the order ours, theirs, theirs, ours or the other way round; both get the same inputs."""
-    taken, late = [], [0, 0]
-    first = random.randrange(2)
-    for _ in range(pairs):
-        sets = [random.randrange(2) for _ in range(block_samples)]
-        samples = [None, None]
-        for which in (first, 1 - first):
-            answer = sides[which].ask({"do": "block", "column": column, "sets": sets}, BLOCK_LIMIT_S)
+class Turns:
+    """Takes turns between two sides that are open, round by round."""
+
+    def __init__(self, sides, tensors, spin_cycles):
+        self.sides, self.tensors = sides, tensors
+        self.spin_cycles = spin_cycles  # of both: a wait lets the GPU cool, so both have to wait as long
+        self.first = random.randrange(2)
+        self.late = [0, 0]
+
+    def take(self, column, rounds, pairs):
+        """Rounds of pairs of blocks, in the order ours, theirs, theirs, ours or the other way round."""
+        self.late = [0, 0]
+        return [self.round(column, pairs) for _ in range(rounds)]
+
+    def round(self, column, pairs):
+        seeds = new_seeds()
+        for side in self.sides:
+            side.ask({"do": "move", "tensors": self.tensors, "seeds": seeds}, BLOCK_LIMIT_S)
+        late = self.late
+        self.late = [0, 0]
+        self.pair(column)  # does not count: after a move the first block has another clock and temperature
+        self.late, self.first = late, random.randrange(2)
+        return [self.pair(column) for _ in range(pairs)]
+
+    def pair(self, column):
+        sets, samples, late = [random.randrange(2) for _ in range(BLOCK_SAMPLES)], [None, None], False
+        for which in (self.first, 1 - self.first):
+            side = self.sides[which]
+            answer = side.ask({"do": "block", "column": column, "sets": sets, "spin_cycles": self.spin_cycles},
+                              BLOCK_LIMIT_S)
             try:
-                samples[which], count = checked_block(answer, block_samples)
+                samples[which], count = checked_block(answer, BLOCK_SAMPLES)
             except SideError as error:
-                raise SideError(f"{sides[which].label} {error}")
-            late[which] += count
-        taken.append(samples)
-        first = 1 - first
-    return taken, late
+                raise SideError(f"{side.label} {error}")
+            self.late[which] += count
+            late |= count > 0
+        if late:
+            self.spin_cycles = min(2 * self.spin_cycles, MAX_SPIN_CYCLES)
+        self.first = 1 - self.first
+        return samples
+
+
+def new_seeds():
+    return [random.randrange(1, 2**31) for _ in range(2)]
 
 
 @contextlib.contextmanager
@@ -188,12 +231,11 @@ def check_outputs(sides, kernel, workload, folder):
     return error
 
 
-def summary_of(column, taken, late):
-    ratio, low, high = paired_ratio(taken)
-    return {"column": column, "ratio": ratio, "low": low, "high": high, "pairs": len(taken),
-            "ours_ns": median([ns for ours, _ in taken for ns in ours]),
-            "theirs_ns": median([ns for _, theirs in taken for ns in theirs]),
-            "not_queued": late}
+def summary_of(column, rounds, late):
+    ratio, low, high = paired_ratio(rounds)
+    ours, theirs = ([ns for pairs in rounds for pair in pairs for ns in pair[which]] for which in range(2))
+    return {"column": column, "ratio": ratio, "low": low, "high": high, "rounds": len(rounds),
+            "ours_ns": median(ours), "theirs_ns": median(theirs), "not_queued": late}
 
 
 class Sides:
@@ -234,7 +276,8 @@ def time_in_turns(kernel, workload, baseline, options, both, folder):
         opened = open_both(kernel, workload, sides, baseline, options, rehearsal)
         error = check_outputs(sides, kernel, workload, folder)
     with gpu_turn(facts["uuid"], alone=True):
-        columns = [summary_of(column, *take_turns(sides, column, options.pairs, BLOCK_SAMPLES))
+        turns = Turns(sides, kernel.shapes(kernel.inputs, workload), max(one["spin_cycles"] for one in opened))
+        columns = [summary_of(column, turns.take(column, options.rounds, PAIRS), turns.late)
                    for column in facts["columns"]]
     return {"kernel": kernel.name, "workload": workload, "label": label, "torch": facts["torch"], "cuda": facts["cuda"],
             "device": facts["device"], "rehearsal": rehearsal, "difference": error, "tf32": opened[1]["tf32"],
@@ -243,7 +286,7 @@ def time_in_turns(kernel, workload, baseline, options, both, folder):
 
 def open_both(kernel, workload, sides, baseline, options, rehearsal):
     """What both say of what they opened, on the same inputs."""
-    tensors, seeds = kernel.shapes(kernel.inputs, workload), [random.randrange(1, 2**31) for _ in range(2)]
+    tensors, seeds = kernel.shapes(kernel.inputs, workload), new_seeds()
     return [checked_opening(side.ask({"do": "open", "what": specification(kernel, options, one, rehearsal),
                                       "tensors": tensors, "seeds": seeds,
                                       "tf32": kernel.params.get("precision") == "tf32"}, OPEN_LIMIT_S))
@@ -263,7 +306,7 @@ def show(row):
     for one in row["columns"]:
         late = one["not_queued"]
         print(f"  {one['column']:<6} {one['ratio']:.4f}x  95 % {one['low']:.4f} to {one['high']:.4f}   kernel "
-              f"{one['ours_ns'] / 1e3:.2f} us, {row['label']} {one['theirs_ns'] / 1e3:.2f} us, {one['pairs']} pairs"
+              f"{one['ours_ns'] / 1e3:.2f} us, {row['label']} {one['theirs_ns'] / 1e3:.2f} us, {one['rounds']} rounds"
               + (f"; not queued ahead: {late[0]} and {late[1]} samples" if any(late) else ""))
     print(f"  results differ by {row['difference']:.1g}{memory}; "
           f"TF32 {ON[row['tf32']['matmul.allow_tf32']]} for matmul, {ON[row['tf32']['cudnn.allow_tf32']]} for cuDNN", flush=True)
@@ -322,14 +365,15 @@ def main():
     parser.add_argument("--module", help="instead: a file with class Model, get_inputs() and get_init_inputs()")
     parser.add_argument("--workload", action="append", help="may be repeated (default: the largest)")
     parser.add_argument("--baselines", default="eager,compile,max-autotune", help="of " + ", ".join(BASELINES))
-    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of blocks (default: {PAIRS})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS,
+                        help=f"each with new inputs at another place in memory (default: {ROUNDS})")
     parser.add_argument("--json", help="file for the results")
     options = parser.parse_args()
     wrong = set(options.baselines.split(",")) - set(BASELINES)
     if wrong:
         parser.error(f"no baseline {', '.join(sorted(wrong))}; expected some of {', '.join(BASELINES)}")
-    if options.pairs < 2:
-        parser.error("expected --pairs of 2 at least")
+    if options.rounds < 2:
+        parser.error("expected --rounds of 2 at least")
     sys.exit(run(options))
 
 

@@ -88,12 +88,13 @@ def test_what_is_no_time_is_refused():
 
 def test_what_a_side_says_of_itself_is_checked():
     facts = {"torch": "2.11.0", "cuda": "13.0", "device": "NVIDIA H200", "uuid": "", "columns": ["device", "wall"]}
-    opening = {"peak_bytes": 5, "tf32": {"matmul.allow_tf32": True, "cudnn.allow_tf32": None}}
+    opening = {"peak_bytes": 5, "tf32": {"matmul.allow_tf32": True, "cudnn.allow_tf32": None}, "spin_cycles": 9}
     assert pytorch_turns.checked_facts(facts) == facts and pytorch_turns.checked_opening(opening) == opening
     lies = [(pytorch_turns.checked_facts, dict(facts, **lie)) for lie in (
         {"torch": 2}, {"uuid": None}, {"device": "x" * 1000}, {"columns": "wall"}, {"columns": ["device"]})]
     lies += [(pytorch_turns.checked_opening, dict(opening, **lie)) for lie in (
-        {"peak_bytes": -1}, {"peak_bytes": "5"}, {"peak_bytes": 1e3}, {"tf32": None}, {"tf32": {"matmul.allow_tf32": "no"}})]
+        {"peak_bytes": -1}, {"peak_bytes": "5"}, {"peak_bytes": 1e3}, {"tf32": None}, {"tf32": {"matmul.allow_tf32": "no"}},
+        {"spin_cycles": 0}, {"spin_cycles": 1 << 40}, {"spin_cycles": 9.5})]
     for check, lie in lies:
         try:
             check(lie)
@@ -103,11 +104,40 @@ def test_what_a_side_says_of_itself_is_checked():
 
 
 def test_a_ratio_is_of_pairs_and_not_of_drift():
-    drifting = [([10 * (1 + i)] * 4, [20 * (1 + i)] * 4) for i in range(16)]
+    drifting = [[([10 * (1 + i)] * 4, [20 * (1 + i)] * 4)] * 2 for i in range(16)]
     assert all(abs(value - 2) < 1e-9 for value in pytorch_turns.paired_ratio(drifting))
-    noisy = [([100], [100 + (-1) ** i]) for i in range(32)]
+    noisy = [[([100], [100 + (-1) ** i])] * 2 for i in range(16)]
     ratio, low, high = pytorch_turns.paired_ratio(noisy)
-    assert 0.98 < low <= ratio <= high < 1.02 and low < high
+    assert 0.99 < low < ratio < high < 1.01
+
+
+def test_an_interval_is_as_wide_as_the_places_in_memory_make_it():
+    by_place = [[([100] * 8, [100 + 2 * (-1) ** i] * 8)] * 50 for i in range(4)]
+    few, low, high = pytorch_turns.paired_ratio(by_place)
+    assert low < 0.98 and high > 1.02 and abs(few - 1) < 0.001  # 50 pairs a round do not narrow what four rounds say
+    assert pytorch_turns.student_t(1) == 12.706 and pytorch_turns.student_t(17) == 2.131 and pytorch_turns.student_t(99) == 2.040
+
+
+class Waiting:
+    """A side that notes what it is asked; its calls come too late until the wait is four times the first."""
+
+    def __init__(self, spins):
+        self.label, self.spins, self.moves = "it", spins, []
+
+    def ask(self, request, _):
+        if request["do"] == "move":
+            return self.moves.append(request["seeds"])
+        self.spins.append(request["spin_cycles"])
+        return {"ns": [7] * len(request["sets"]), "late": int(request["spin_cycles"] < 4000)}
+
+
+def test_both_sides_wait_as_long_and_get_the_same_inputs():
+    spins = []
+    sides = [Waiting(spins), Waiting(spins)]
+    turns = pytorch_turns.Turns(sides, [], 1000)
+    assert len(turns.take("device", 3, 2)) == 3 and turns.late == [1, 1]
+    assert spins == [1000, 1000, 2000, 2000] + [4000] * 14  # three pairs a round, of which the first does not count
+    assert sides[0].moves == sides[1].moves and len(sides[0].moves) == 3
 
 
 def test_one_kernel_on_both_sides_has_to_read_one():
@@ -134,7 +164,7 @@ def test_other_results_differ():
 
 
 def rehearsed(folder, module):
-    options = argparse.Namespace(folder=folder, module=module, problem=None, workload=None, baselines="eager", pairs=2,
+    options = argparse.Namespace(folder=folder, module=module, problem=None, workload=None, baselines="eager", rounds=2,
                                  json=None)
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
@@ -151,7 +181,7 @@ def test_a_rehearsal_takes_turns_and_refuses_another_formula():
         module = os.path.join(folder, "model.py")
         pathlib.Path(module).write_text(MODEL % "torch.softmax(x, 1)")
         code, text = rehearsed(folder, module)
-        assert code == 0 and "a rehearsal on the CPU" in text and "2 pairs" in text, text
+        assert code == 0 and "a rehearsal on the CPU" in text and "2 rounds" in text, text
         pathlib.Path(module).write_text(MODEL % "2 * torch.softmax(x, 1)")
         code, text = rehearsed(folder, module)
         assert code == 1 and "gives other results" in text, text
