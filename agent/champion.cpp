@@ -111,7 +111,7 @@ void Champion::replace_result(EvaluationResult result) {
 bool Champion::faster(const Entry& a, const Entry& b) {
   const auto rank = [](const Entry& entry) {
     constexpr double kUnknown = std::numeric_limits<double>::infinity();
-    return std::tuple(entry.predicted ? entry.predicted->score_ns : kUnknown,
+    return std::tuple(entry.predicted ? entry.predicted->score.value() : kUnknown,
                       entry.completed.result.score_ns.value_or(kUnknown), entry.iteration);
   };
   return rank(a) < rank(b);
@@ -122,7 +122,7 @@ const Champion::Entry& Champion::first_of_ranking() const {
   const auto& fastest = ranking_.front().predicted;
   if (!fastest) return ranking_.front();
   const auto tied = std::ranges::find_if_not(ranking_, [&](const Entry& entry) {
-    return entry.predicted && entry.predicted->score_ns <= fastest->high_ns;
+    return entry.predicted && entry.predicted->score <= fastest->high;
   });
   const Entry* first = &ranking_.front();
   for (const Entry& entry : std::ranges::subrange(ranking_.begin(), tied)) {

@@ -260,7 +260,7 @@ bool Confirmation::compared(std::vector<Tie>& ties) {
 bool Confirmation::predicted_alike(const Champion::Entry& other) const {
   const PredictedScore* champion = champion_.predicted();
   if (champion == nullptr || !other.predicted) return champion == nullptr;
-  return std::abs(other.predicted->score_ns / champion->score_ns - 1) <= kMinGain;
+  return std::abs((other.predicted->score / champion->score).value() - 1) <= kMinGain;
 }
 
 /// By pairs where times are noisy, else by their costs.

@@ -141,7 +141,7 @@ std::optional<PredictedScore> Run::predict(const Completed& completed) const {
 std::optional<double> Run::ranked_by(const Completed& completed,
                                      const std::optional<PredictedScore>& predicted) const {
   if (context_.options.target_predictor == nullptr) return completed.result.score_ns;
-  return predicted ? std::optional(predicted->score_ns) : std::nullopt;
+  return predicted ? std::optional(predicted->score.value()) : std::nullopt;
 }
 
 std::string Run::arm_of(const Flight& flight) const {

@@ -16,7 +16,7 @@ constexpr double kLowQuantile = 0.05;  // of the run's errors, as in the model's
 std::pair<int, double> urgency(const PredictedProposal& item) {
   const Proposal& proposal = item.proposal;
   if (proposal.is_start || proposal.is_retry || !proposal.origin.empty() || !item.predicted) return {0, 0};
-  return {1, item.predicted->score_ns};
+  return {1, item.predicted->score.value()};
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ std::optional<Pruning::Next> Pruning::next(std::optional<double> best_ns) {
 }
 
 void Pruning::learn(const PredictedScore& predicted, double measured_ns) {
-  const double error = std::log(measured_ns / predicted.score_ns);
+  const double error = std::log(measured_ns / predicted.score.value());
   errors_.insert(std::ranges::upper_bound(errors_, error), error);
 }
 
@@ -58,12 +58,12 @@ void Pruning::learn(const PredictedScore& predicted, double measured_ns) {
 std::string Pruning::why_pruned(const PredictedScore& predicted, std::optional<double> best_ns) const {
   if (!best_ns || errors_.size() < kMeasuredFirst) return "";
   const auto at = static_cast<std::size_t>(kLowQuantile * static_cast<double>(errors_.size()));
-  const double low_ns = std::min(predicted.low_ns, predicted.score_ns * std::exp(errors_[at]));
+  const double low_ns = std::min(predicted.low.value(), predicted.score.value() * std::exp(errors_[at]));
   if (low_ns <= *best_ns) return "";
   return fmt::format(
       "not measured: {:.4g} us predicted ({:.4g} us at least, by {} and {} candidates measured in this run), "
       "and the best takes {:.4g} us",
-      predicted.score_ns / 1e3, low_ns / 1e3, predicted.model, errors_.size(), *best_ns / 1e3);
+      predicted.score.value() / 1e3, low_ns / 1e3, predicted.model, errors_.size(), *best_ns / 1e3);
 }
 
 }  // namespace ak::agent

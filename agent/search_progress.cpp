@@ -79,7 +79,7 @@ void SearchProgress::take_best(const Champion& champion) {
   Progress& progress = result_.progress;
   progress.best_ns = champion.score_ns();
   progress.best_predicted_ns.reset();
-  if (champion.predicted()) progress.best_predicted_ns = champion.predicted()->score_ns;
+  if (champion.predicted()) progress.best_predicted_ns = champion.predicted()->score.value();
 }
 
 void SearchProgress::take_spending() {

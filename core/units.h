@@ -6,6 +6,8 @@
 namespace ak {
 
 /// A number that knows what it counts, so that numbers of different kinds cannot be mixed. `Kind` is only a name.
+/// Floors, predictions and bandwidths are such numbers. What is stored or sent sample by sample (Measurement, records of
+/// the database, JSON) is a plain number whose name ends with its unit.
 template <class Kind>
 class Quantity {
  public:

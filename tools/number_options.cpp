@@ -36,15 +36,15 @@ CLI::Option* add_integers(CLI::App& app, const std::string& names, const Integer
   return app.add_option_function<std::vector<std::string>>(names, read, help)->type_name("INTEGER");
 }
 
-CLI::Option* add_quantity(CLI::App& app, const std::string& names, const Quantity& quantity, SetNumber set,
-                          const std::string& help) {
+CLI::Option* add_quantity(CLI::App& app, const std::string& names, const QuantityRange& quantity,
+                          SetNumber set, const std::string& help) {
   const auto read = [names, quantity, set = std::move(set)](const std::string& text) {
     set(accepted(parse_quantity(text, quantity), names));
   };
-  const char* type = quantity.kind == Quantity::Kind::time    ? "TIME"
-                     : quantity.kind == Quantity::Kind::money ? "DOLLARS"
-                     : quantity.kind == Quantity::Kind::size  ? "SIZE"
-                                                              : "NUMBER";
+  const char* type = quantity.kind == QuantityRange::Kind::time    ? "TIME"
+                     : quantity.kind == QuantityRange::Kind::money ? "DOLLARS"
+                     : quantity.kind == QuantityRange::Kind::size  ? "SIZE"
+                                                                   : "NUMBER";
   return app.add_option_function<std::string>(names, read, help)->type_name(type);
 }
 

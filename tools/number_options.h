@@ -24,8 +24,8 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, const IntegerR
 /// May be given several times.
 CLI::Option* add_integers(CLI::App& app, const std::string& names, const IntegerRange& range, SetInteger set,
                           const std::string& help);
-CLI::Option* add_quantity(CLI::App& app, const std::string& names, const Quantity& quantity, SetNumber set,
-                          const std::string& help);
+CLI::Option* add_quantity(CLI::App& app, const std::string& names, const QuantityRange& quantity,
+                          SetNumber set, const std::string& help);
 
 /// Of all numbers whose meaning has no bound of its own: rows of the database, seeds.
 inline constexpr IntegerRange kAnyNumber{.min = 0, .max = INT64_MAX};

@@ -40,7 +40,7 @@ void print_leaders(const agent::LoopResult& loop, bool emulated) {
                                             : "");
   for (std::size_t i = 0; i < std::min(kShown, loop.leaders.size()); ++i) {
     const agent::Leader& leader = loop.leaders[i];
-    const auto shown_ns = leader.predicted ? std::optional(leader.predicted->score_ns) : leader.score_ns;
+    const auto shown_ns = leader.predicted ? std::optional(leader.predicted->score.value()) : leader.score_ns;
     fmt::print("  {}. {:>10} {}\n", i + 1, shown_ns ? app::format_ns(*shown_ns) : "built",
                point_text(leader.candidate.tunables));
   }

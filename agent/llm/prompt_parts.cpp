@@ -59,8 +59,8 @@ std::string workloads_text(const PromptSubject& subject) {
     if (!is_timed(workload, subject.device) || ++shown > kMaxWorkloads) continue;
     const Floor floor = floor_of(*subject.problem, workload, subject.device);
     text += fmt::format("- `{}`: {}; weight {:g}", workload.name, axes_text(workload.axes), workload.weight);
-    if (floor.time_ns > 0)
-      text += fmt::format("; the device needs {} at least ({})", time_text(floor.time_ns), floor.reason);
+    if (floor.known())
+      text += fmt::format("; the device needs {} at least ({})", time_text(floor.time.value()), floor.reason);
     text += '\n';
   }
   return text.empty() ? "- the largest of those that it is checked on\n" : text;
@@ -108,7 +108,7 @@ std::string device_text(const PromptSubject& subject) {
   add("shared memory of a block", device.shared_bytes_per_block, " bytes");
   add("L2 cache", device.l2_bytes, " bytes");
   add("clock", device.clock_mhz, " MHz");
-  add("memory bandwidth by its data sheet", device.peak_bandwidth_gbps(), " GB/s");
+  add("memory bandwidth by its data sheet", device.peak_bandwidth().per_nanosecond(), " GB/s");
   if (device.kind == DeviceKind::emulator)
     text +=
         "It is emulated: times are costs estimated from exact counts of instructions, sectors and bank "
@@ -148,8 +148,10 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
     text +=
         fmt::format("  {}{}: {}", m.workload, workload ? fmt::format(" ({})", axes_text(workload->axes)) : "",
                     time_text(m.median_ns));
-    const double floor_ns = workload ? floor_of(*subject.problem, *workload, subject.device).time_ns : 0;
-    if (floor_ns > 0) text += fmt::format(", {:.3g} times the minimum possible", m.median_ns / floor_ns);
+    const Floor floor = workload ? floor_of(*subject.problem, *workload, subject.device) : Floor{};
+    if (floor.known())
+      text +=
+          fmt::format(", {:.3g} times the minimum possible", (Nanoseconds(m.median_ns) / floor.time).value());
     text += m.truncated ? ", stopped early: far too slow\n" : "\n";
   }
   if (text.empty()) return "";

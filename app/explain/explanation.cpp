@@ -98,8 +98,8 @@ codegen::LimitNote limit_note(const StoredKernel& kernel, const JudgedWorkload& 
   if (const Measurement* m = own_time(kernel.stored.result, judged.workload)) {
     note.time_ns = m->median_ns;
     const Floor floor = floor_of(*kernel.problem, *shape, kernel.stored.device);
-    if (m->method != kEmulatedMethod && floor.time_ns > 0) {
-      note.floor_ns = floor.time_ns;
+    if (m->method != kEmulatedMethod && floor.known()) {
+      note.floor_ns = floor.time.value();
       note.floor_reason = floor.reason;
     }
   }

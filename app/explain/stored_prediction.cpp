@@ -25,9 +25,9 @@ std::optional<PredictedScore> stored_prediction(const std::filesystem::path& dat
   for (const db::TableRow& row : db::rows_of(table)) {
     model = row.text("model");
     times.push_back({.workload = row.text("workload"),
-                     .time_ns = row.real("predicted_ns"),
-                     .low_ns = row.real("low_ns"),
-                     .high_ns = row.real("high_ns"),
+                     .time = Nanoseconds(row.real("predicted_ns")),
+                     .low = Nanoseconds(row.real("low_ns")),
+                     .high = Nanoseconds(row.real("high_ns")),
                      .limiter = row.text("limiter")});
     weights.push_back(row.real("weight"));
   }

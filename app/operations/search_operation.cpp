@@ -51,9 +51,9 @@ void add_score(Json& json, const std::optional<double>& score_ns, bool emulated)
 
 void add_prediction(Json& json, const std::optional<PredictedScore>& predicted) {
   if (!predicted) return;
-  json["predicted_us"] = rounded(predicted->score_ns / 1e3);
-  json["predicted_low_us"] = rounded(predicted->low_ns / 1e3);
-  json["predicted_high_us"] = rounded(predicted->high_ns / 1e3);
+  json["predicted_us"] = rounded(predicted->score.value() / 1e3);
+  json["predicted_low_us"] = rounded(predicted->low.value() / 1e3);
+  json["predicted_high_us"] = rounded(predicted->high.value() / 1e3);
 }
 
 Json progress_json(const agent::Progress& progress, bool emulated) {

@@ -8,15 +8,15 @@ namespace ak::app {
 std::optional<PredictedScore> predicted_score(std::string model, std::vector<PredictedTime> times,
                                               const std::vector<double>& weights) {
   if (times.empty()) return std::nullopt;
-  const auto mean = [&](double PredictedTime::*figure) {
+  const auto mean = [&](Nanoseconds PredictedTime::*figure) {
     std::vector<double> figures;
-    for (const PredictedTime& time : times) figures.push_back(time.*figure);
-    return weighted_geometric_mean(figures, weights);
+    for (const PredictedTime& time : times) figures.push_back((time.*figure).value());
+    return Nanoseconds(weighted_geometric_mean(figures, weights));
   };
   PredictedScore score{.model = std::move(model),
-                       .score_ns = mean(&PredictedTime::time_ns),
-                       .low_ns = mean(&PredictedTime::low_ns),
-                       .high_ns = mean(&PredictedTime::high_ns),
+                       .score = mean(&PredictedTime::time),
+                       .low = mean(&PredictedTime::low),
+                       .high = mean(&PredictedTime::high),
                        .times = {}};
   score.times = std::move(times);
   return score;

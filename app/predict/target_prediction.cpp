@@ -44,9 +44,9 @@ class CountedPredictor final : public TargetPredictor {
       if (!time) return std::nullopt;
       model = fmt::format("{} {}", named_.identity(), to_string(time->knowledge));
       times.push_back({.workload = workload->name,
-                       .time_ns = time->time_ns,
-                       .low_ns = time->low_ns,
-                       .high_ns = time->high_ns,
+                       .time = Nanoseconds(time->time_ns),
+                       .low = Nanoseconds(time->low_ns),
+                       .high = Nanoseconds(time->high_ns),
                        .limiter = std::string(time->analytic.limiter())});
       weights.push_back(workload->weight);
     }
@@ -119,21 +119,21 @@ TargetModel make_target_predictor(const ProblemInstance& problem, const Arch& ar
 }
 
 std::string predicted_text(const PredictedScore& predicted) {
-  return fmt::format("{} ({} to {})", format_ns(predicted.score_ns), format_ns(predicted.low_ns),
-                     format_ns(predicted.high_ns));
+  return fmt::format("{} ({} to {})", format_ns(predicted.score.value()), format_ns(predicted.low.value()),
+                     format_ns(predicted.high.value()));
 }
 
 Json to_json(const PredictedScore& predicted) {
   Json shapes = Json::array();
   for (const PredictedTime& time : predicted.times)
     shapes.push_back({{"workload", time.workload},
-                      {"predicted_ns", time.time_ns},
-                      {"low_ns", time.low_ns},
-                      {"high_ns", time.high_ns},
+                      {"predicted_ns", time.time.value()},
+                      {"low_ns", time.low.value()},
+                      {"high_ns", time.high.value()},
                       {"limiter", time.limiter}});
-  return {{"note", "predicted, not measured"}, {"model", predicted.model},
-          {"score_ns", predicted.score_ns},    {"low_ns", predicted.low_ns},
-          {"high_ns", predicted.high_ns},      {"workloads", std::move(shapes)}};
+  return {{"note", "predicted, not measured"},   {"model", predicted.model},
+          {"score_ns", predicted.score.value()}, {"low_ns", predicted.low.value()},
+          {"high_ns", predicted.high.value()},   {"workloads", std::move(shapes)}};
 }
 
 }  // namespace ak::app

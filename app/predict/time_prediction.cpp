@@ -29,9 +29,9 @@ class PlanPredictor final : public Predictor {
       if (!time.known_space) return std::nullopt;
       weights.push_back(workload.weight);
       times.push_back({.workload = workload.name,
-                       .time_ns = time.time_ns,
-                       .low_ns = time.low_ns,
-                       .high_ns = time.high_ns,
+                       .time = Nanoseconds(time.time_ns),
+                       .low = Nanoseconds(time.low_ns),
+                       .high = Nanoseconds(time.high_ns),
                        .limiter = std::string(time.analytic.limiter())});
     }
     return predicted_score(name_, std::move(times), weights);

@@ -84,7 +84,7 @@ std::optional<double> limit_of(const SearchRun& run) {
   std::vector<double> floors, weights;
   for (const Workload& workload : run.problem->workloads) {
     if (!workload.has(WorkloadRole::time)) continue;
-    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time_ns);
+    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time.value());
     weights.push_back(workload.weight);
   }
   if (floors.empty() || std::ranges::find(floors, 0.0) != floors.end()) return std::nullopt;

@@ -54,7 +54,7 @@ template <const IntegerRange& kRange>
 void read_integer(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, integer_in(at, kRange));
 }
-template <const Quantity& kQuantity>
+template <const QuantityRange& kQuantity>
 void read_quantity(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, quantity_in(at, kQuantity));
 }
@@ -77,9 +77,9 @@ void read_off(const JsonReader& at, std::string_view flag, Reading& run) {
 }
 
 /// A search's weight among others. A million times as much as another is as good as all.
-constexpr Quantity kShare{.max = 1e6, .above_min = true};
+constexpr QuantityRange kShare{.max = 1e6, .above_min = true};
 /// An exabyte is more than a disk has.
-constexpr Quantity kMegabytes{.kind = Quantity::Kind::size, .min = 1, .max = 0x1p40, .unit = "M"};
+constexpr QuantityRange kMegabytes{.kind = QuantityRange::Kind::size, .min = 1, .max = 0x1p40, .unit = "M"};
 
 constexpr Format kManifestFormat{.name = "the manifest of a session"};
 

@@ -100,7 +100,7 @@ std::optional<double> limit_ns(const SearchRun& run) {
   std::vector<double> floors, weights;
   for (const Workload& workload : run.problem->workloads) {
     if (!workload.has(WorkloadRole::time)) continue;
-    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time_ns);
+    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time.value());
     weights.push_back(workload.weight);
   }
   const bool known = !floors.empty() && std::ranges::all_of(floors, [](double ns) { return ns > 0; });

@@ -55,20 +55,20 @@ struct TimesWriter {
     const Result<Work> known = work_of(problem, shape);
     const Work work = known ? *known : Work{};
     const Floor floor = floor_of(problem, shape, run.facts);
-    const bool compared = m.cold && floor.time_ns > 0;
+    const bool compared = m.cold && floor.known();
     return fmt::format("| {}{} | {} | {} to {} | {} | {} | {} | {:.1f} | {:.3f} | {} |\n",
                        markdown_cell(m.workload), m.cold ? "" : ", warm", time_text(m.median_ns),
                        time_text(m.ci_low_ns), time_text(m.ci_high_ns), m.samples_ns.size(),
-                       compared ? time_text(floor.time_ns) : "-",
-                       compared ? part_of_floor(m.median_ns, floor.time_ns) : "-", work.bytes / m.median_ns,
-                       work.flops / m.median_ns / 1e3, baselines(m));
+                       compared ? time_text(floor.time.value()) : "-",
+                       compared ? part_of_floor(m.median_ns, floor.time.value()) : "-",
+                       work.bytes / m.median_ns, work.flops / m.median_ns / 1e3, baselines(m));
   }
 
   /// A line for every limit, with the shapes that it is the floor of.
   [[nodiscard]] std::string floors(const std::vector<const Workload*>& shapes) const {
     std::string text;
     for (const Workload* shape : shapes)
-      if (const Floor floor = floor_of(problem, *shape, run.facts); floor.time_ns > 0)
+      if (const Floor floor = floor_of(problem, *shape, run.facts); floor.known())
         text += fmt::format("- {}: {}\n", markdown_cell(shape->name), markdown_cell(floor.reason));
     if (text.empty()) return "";
     return "The floor is the minimum time that this device needs for the work of one call:\n\n" + text + "\n";

@@ -15,12 +15,12 @@ std::string prediction_section(const RunSummary& run) {
       "Predicted, not measured, for {} by the model {}: {} ({} to {}, which holds nine of ten "
       "measurements by what the model was fitted to).\n\n"
       "| shape | predicted | interval | limited by |\n|---|---|---|---|\n",
-      markdown_cell(run.arch), markdown_cell(score.model), time_text(score.score_ns), time_text(score.low_ns),
-      time_text(score.high_ns));
+      markdown_cell(run.arch), markdown_cell(score.model), time_text(score.score.value()),
+      time_text(score.low.value()), time_text(score.high.value()));
   for (const PredictedTime& time : score.times)
-    text +=
-        fmt::format("| {} | {} | {} to {} | {} |\n", markdown_cell(time.workload), time_text(time.time_ns),
-                    time_text(time.low_ns), time_text(time.high_ns), markdown_cell(time.limiter));
+    text += fmt::format("| {} | {} | {} to {} | {} |\n", markdown_cell(time.workload),
+                        time_text(time.time.value()), time_text(time.low.value()),
+                        time_text(time.high.value()), markdown_cell(time.limiter));
   return text + "\n";
 }
 

@@ -52,9 +52,9 @@ std::string_view to_string(DeviceKind kind) {
   return kFactKinds[index];
 }
 
-double DeviceFacts::peak_bandwidth_gbps() const {
+Bandwidth DeviceFacts::peak_bandwidth() const {
   constexpr double kTransfersPerClock = 2, kBitsPerByte = 8, kMbPerGb = 1000;
-  return kTransfersPerClock * memory_clock_mhz * memory_bus_bits / kBitsPerByte / kMbPerGb;
+  return Bandwidth(kTransfersPerClock * memory_clock_mhz * memory_bus_bits / kBitsPerByte / kMbPerGb);
 }
 
 Environment device_environment(const DeviceFacts& device, const Arch& target) {

@@ -7,6 +7,7 @@
 #include "core/device/arch.h"
 #include "core/plan/expression.h"
 #include "core/text/json.h"
+#include "core/units.h"
 
 namespace ak {
 
@@ -30,8 +31,8 @@ struct DeviceFacts {
   int memory_bus_bits = 0;
   int driver_version = 0;  ///< as cuDriverGetVersion gives it: 13000
 
-  /// Data-sheet style bandwidth from memory clock and bus width (double data rate), GB/s; 0 when unknown.
-  [[nodiscard]] double peak_bandwidth_gbps() const;
+  /// Data-sheet style bandwidth from memory clock and bus width (double data rate); none() when unknown.
+  [[nodiscard]] Bandwidth peak_bandwidth() const;
 };
 
 /// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans that run on `device` as

@@ -68,10 +68,10 @@ Floor floor_of(const ProblemInstance& problem, const Workload& workload, const D
   if (!work) return {};
   const Bytes kept{std::min(work->bytes_written, static_cast<double>(device.l2_bytes))};
   const Bytes moved = Bytes(work->bytes) - kept;
-  const Bandwidth bandwidth(device.peak_bandwidth_gbps());
+  const Bandwidth bandwidth = device.peak_bandwidth();
   Floor floor;
   if (!bandwidth.none()) {
-    floor = {.time_ns = (kAllowance * (moved / bandwidth)).value(),
+    floor = {.time = kAllowance * (moved / bandwidth),
              .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", moved.value() / 1e6,
                                    bandwidth.per_nanosecond())};
   }
@@ -80,8 +80,8 @@ Floor floor_of(const ProblemInstance& problem, const Workload& workload, const D
                            device.clock_mhz);
   if (fastest.none()) return floor;
   const Nanoseconds computing = kAllowance * (computed / fastest);
-  if (computing > Nanoseconds(floor.time_ns)) {
-    floor = {.time_ns = computing.value(),
+  if (computing > floor.time) {
+    floor = {.time = computing,
              .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", computed.value() / 1e9,
                                    fastest.per_nanosecond() / 1e3)};
   }

@@ -5,13 +5,15 @@
 
 #include "core/device/device_facts.h"
 #include "core/plan/problem.h"
+#include "core/units.h"
 
 namespace ak {
 
 /// The least time that a device can need for a workload.
 struct Floor {
-  double time_ns = 0;  ///< 0: nothing is known
+  Nanoseconds time = {};
   std::string reason;  ///< the limit in words, with its numbers
+  [[nodiscard]] bool known() const { return time > Nanoseconds(0); }
 };
 
 /// From data-sheet peaks at the highest clock, less 2 %, with cold caches: reads and what of the writes

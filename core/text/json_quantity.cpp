@@ -13,9 +13,9 @@ std::int64_t integer_in(const JsonReader& at, const IntegerRange& range) {
   return value;
 }
 
-double quantity_in(const JsonReader& at, const Quantity& quantity) {
+double quantity_in(const JsonReader& at, const QuantityRange& quantity) {
   const Json& json = at.json();
-  if (json.is_string() && quantity.kind != Quantity::Kind::number) {
+  if (json.is_string() && quantity.kind != QuantityRange::Kind::number) {
     const Result<double> value = parse_quantity(json.get_ref<const std::string&>(), quantity);
     if (value) return *value;
   }

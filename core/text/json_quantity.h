@@ -11,6 +11,6 @@ namespace ak {
 /// A JSON integer within the range.
 [[nodiscard]] std::int64_t integer_in(const JsonReader& at, const IntegerRange& range);
 /// A JSON number, in the quantity's own unit; a time, money or size may be a text with its unit, too: "2h".
-[[nodiscard]] double quantity_in(const JsonReader& at, const Quantity& quantity);
+[[nodiscard]] double quantity_in(const JsonReader& at, const QuantityRange& quantity);
 
 }  // namespace ak

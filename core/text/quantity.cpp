@@ -92,15 +92,15 @@ std::optional<double> dollars(std::string_view text) {
   return good ? value : std::nullopt;
 }
 
-std::optional<double> value_of(std::string_view text, const Quantity& quantity) {
+std::optional<double> value_of(std::string_view text, const QuantityRange& quantity) {
   switch (quantity.kind) {
-    case Quantity::Kind::number:
+    case QuantityRange::Kind::number:
       return plain_number(text);
-    case Quantity::Kind::time:
+    case QuantityRange::Kind::time:
       return measured(text, kTimes, quantity.unit);
-    case Quantity::Kind::money:
+    case QuantityRange::Kind::money:
       return dollars(text);
-    case Quantity::Kind::size:
+    case QuantityRange::Kind::size:
       return measured(text, kSizes, quantity.unit);
   }
   return std::nullopt;
@@ -122,19 +122,19 @@ std::string expected(const IntegerRange& range) {
                                 : fmt::format("an integer from {} to {}", range.min, range.max);
 }
 
-std::string expected(const Quantity& quantity) {
+std::string expected(const QuantityRange& quantity) {
   const std::string range =
       quantity.above_min ? fmt::format("above {} and at most {}", bound(quantity.min), bound(quantity.max))
                          : fmt::format("from {} to {}", bound(quantity.min), bound(quantity.max));
   switch (quantity.kind) {
-    case Quantity::Kind::number:
+    case QuantityRange::Kind::number:
       return fmt::format("a number {}", range);
-    case Quantity::Kind::time:
+    case QuantityRange::Kind::time:
       return fmt::format("a time {0} {1}, such as 90s, 2h or 1h30m (without a unit: {1})", range,
                          quantity.unit);
-    case Quantity::Kind::money:
+    case QuantityRange::Kind::money:
       return fmt::format("US dollars {}, such as 5, 0.50, $5 or '5 USD'", range);
-    case Quantity::Kind::size:
+    case QuantityRange::Kind::size:
       return fmt::format("a size {0} {1}, such as 512M or 4G (without a unit: {1})", range, quantity.unit);
   }
   return range;
@@ -148,13 +148,13 @@ Result<std::int64_t> parse_integer(std::string_view text, const IntegerRange& ra
   return input_error(expected(range), text);
 }
 
-Result<double> parse_quantity(std::string_view text, const Quantity& quantity) {
+Result<double> parse_quantity(std::string_view text, const QuantityRange& quantity) {
   const auto value = value_of(text, quantity);
   if (value && is_within(*value, quantity)) return *value;
   return input_error(expected(quantity), text);
 }
 
-bool is_within(double value, const Quantity& quantity) {
+bool is_within(double value, const QuantityRange& quantity) {
   return value <= quantity.max && (quantity.above_min ? value > quantity.min : value >= quantity.min);
 }
 

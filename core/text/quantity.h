@@ -22,7 +22,7 @@ struct IntegerRange {
 };
 
 /// A number with a fraction, and which make sense. All bounds are in the unit of a number without one.
-struct Quantity {
+struct QuantityRange {
   enum class Kind : std::uint8_t {
     number,
     time,   ///< "90s", "2h", "1h30m", "2.5h", "250ms", "1d"
@@ -36,25 +36,25 @@ struct Quantity {
 };
 
 /// A year: longer than any search or session, and far from the limits of clocks.
-inline constexpr Quantity kMinutes{
-    .kind = Quantity::Kind::time, .max = 525'600, .above_min = true, .unit = "min"};
+inline constexpr QuantityRange kMinutes{
+    .kind = QuantityRange::Kind::time, .max = 525'600, .above_min = true, .unit = "min"};
 /// For how long a program may be asked to wait: a day.
-inline constexpr Quantity kSeconds{
-    .kind = Quantity::Kind::time, .max = 86'400, .above_min = true, .unit = "s"};
+inline constexpr QuantityRange kSeconds{
+    .kind = QuantityRange::Kind::time, .max = 86'400, .above_min = true, .unit = "s"};
 /// More than anyone spends on kernels.
-inline constexpr Quantity kDollars{.kind = Quantity::Kind::money, .max = 1e9};
+inline constexpr QuantityRange kDollars{.kind = QuantityRange::Kind::money, .max = 1e9};
 
 /// "an integer from 1 to 16", for the middle of a message.
 [[nodiscard]] std::string expected(const IntegerRange& range);
 /// "a time above 0 and at most 525600 min, such as 90s, 2h or 1h30m (without a unit: min)".
-[[nodiscard]] std::string expected(const Quantity& quantity);
+[[nodiscard]] std::string expected(const QuantityRange& quantity);
 
 /// The number that the whole text is, or "expected ..., got '...'".
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, const IntegerRange& range);
 /// In the unit of a number without one.
-[[nodiscard]] Result<double> parse_quantity(std::string_view text, const Quantity& quantity);
+[[nodiscard]] Result<double> parse_quantity(std::string_view text, const QuantityRange& quantity);
 
 /// Whether a number is one of those that make sense; NaN is not.
-[[nodiscard]] bool is_within(double value, const Quantity& quantity);
+[[nodiscard]] bool is_within(double value, const QuantityRange& quantity);
 
 }  // namespace ak

@@ -63,7 +63,7 @@ RowId put_device(Connection& connection, const DeviceFacts& device) {
                  {"sm_count", device.sm_count},
                  {"l2_bytes", device.l2_bytes},
                  {"memory_bytes", device.memory_bytes},
-                 {"peak_bandwidth_gbps", positive(device.peak_bandwidth_gbps())},
+                 {"peak_bandwidth_gbps", positive(device.peak_bandwidth().per_nanosecond())},
                  {"facts", stored_json(to_json(device))}});
 }
 

@@ -126,10 +126,10 @@ void put_predictions(const EvaluationRows& rows) {
             {"workload_id", rows.workload(time.workload)},
             {"device_id", rows.search.device},
             {"model", predicted->model},
-            {"predicted_ns", time.time_ns},
+            {"predicted_ns", time.time.value()},
             {"evaluation_id", rows.evaluation},
-            {"low_ns", time.low_ns},
-            {"high_ns", time.high_ns},
+            {"low_ns", time.low.value()},
+            {"high_ns", time.high.value()},
             {"limiter", time.limiter}});
   }
 }

@@ -143,8 +143,8 @@ std::string basis_of(const AnalysisInput& input) {
 }
 
 void add_speed_of_light(Analysis& analysis, const AnalysisInput& input) {
-  if (input.floor.time_ns <= 0 || !input.time_ns) return;
-  analysis.times_speed_of_light = *input.time_ns / input.floor.time_ns;
+  if (!input.floor.known() || !input.time_ns) return;
+  analysis.times_speed_of_light = (Nanoseconds(*input.time_ns) / input.floor.time).value();
   analysis.speed_of_light = input.floor.reason;
 }
 

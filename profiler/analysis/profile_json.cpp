@@ -26,7 +26,7 @@ Json facts_json(const AnalysisInput& input) {
             {"kernel", kernel_json(input.kernel)},
             {"device", to_json(input.device)},
             {"work", {{"flops", input.work.flops}, {"bytes", input.work.bytes}}},
-            {"floor", {{"time_ns", input.floor.time_ns}, {"reason", input.floor.reason}}},
+            {"floor", {{"time_ns", input.floor.time.value()}, {"reason", input.floor.reason}}},
             {"launches", input.launches},
             {"float64", input.float64}};
   if (input.time_ns) json["time_ns"] = *input.time_ns;

@@ -49,7 +49,7 @@ constexpr CountedRate kCountedRates[] = {
 constexpr double kMemoryBytesAClock = 16;
 
 double memory_bytes_a_clock(const DeviceFacts& device) {
-  const double bytes_a_ns = device.peak_bandwidth_gbps();
+  const double bytes_a_ns = device.peak_bandwidth().per_nanosecond();
   const double clocks_a_ns = 1e-3 * device.clock_mhz * device.sm_count;
   return bytes_a_ns > 0 && clocks_a_ns > 0 ? bytes_a_ns / clocks_a_ns : kMemoryBytesAClock;
 }
@@ -121,7 +121,7 @@ void Quantities::add_launch(const AnalysisInput& input) {
   if (input.launches == 1) {
     if (input.work.bytes > 0) add("work/bytes", input.work.bytes);
     if (input.work.flops > 0) add("work/flops", input.work.flops);
-    if (input.floor.time_ns > 0) add("work/floor_ns", input.floor.time_ns);
+    if (input.floor.known()) add("work/floor_ns", input.floor.time.value());
   }
   if (!has("time/duration") && input.launches == 1 && input.time_ns) add("time/duration", *input.time_ns);
   add("work/matrix_product", input.matrix_type ? 1 : 0);

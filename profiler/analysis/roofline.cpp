@@ -19,9 +19,9 @@ double weighted_time_ns(const ProblemInstance& problem, const std::function<doub
 }
 
 std::optional<double> memory_floor_ns(const ProblemInstance& problem, const DeviceFacts& device) {
-  const double peak_gbps = device.peak_bandwidth_gbps();  // GB/s are bytes a nanosecond
-  if (peak_gbps <= 0) return std::nullopt;
-  return weighted_time_ns(problem, [&](const Work& work) { return work.bytes / peak_gbps; });
+  const Bandwidth peak = device.peak_bandwidth();
+  if (peak.none()) return std::nullopt;
+  return weighted_time_ns(problem, [&](const Work& work) { return (Bytes(work.bytes) / peak).value(); });
 }
 
 }  // namespace ak::profiler

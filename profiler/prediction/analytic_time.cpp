@@ -172,7 +172,7 @@ double overlap(const CallFacts& facts) {
 
 DeviceRates device_rates(const DeviceFacts& device) {
   const Nominal& nominal = nominal_of(device.arch);
-  const double gbps = device.peak_bandwidth_gbps();
+  const double gbps = device.peak_bandwidth().per_nanosecond();
   DeviceRates rates;
   rates.sm_count = std::max(1, device.sm_count);
   rates.clock_ghz = device.clock_mhz > 0 ? device.clock_mhz * 1e-3 : nominal.clock_ghz;

@@ -16,7 +16,7 @@ constexpr TimingBudget kBaselineBudget{
 // An event pair costs 2 us or so in addition to the kernel between (tests/benchmarks/timing_statistics on an
 // H200 reads 22 us for 20). A kernel needs two to three times the floor at sizes as small as this, so that
 // the share is some 10 %.
-constexpr double kShortNs = 5'000;
+constexpr Nanoseconds kShort(5'000);
 
 // A request's deadline is meant for a GPU; an emulator that shares its core with compilers takes longer, and
 // a kernel that never ends is stopped by its instruction budget (chosen, untested).
@@ -115,8 +115,8 @@ std::chrono::milliseconds DeviceTasks::time_limit(const EvaluationJob& job) cons
 // By the problem and the device alone, so that all that are compared are timed alike.
 bool DeviceTasks::is_short(const EvaluationJob& job, const Workload& workload) const {
   if (kind_ != DeviceKind::cuda) return false;
-  const double floor_ns = floor_of(*job.request.problem, workload, facts_).time_ns;
-  return floor_ns > 0 && floor_ns < kShortNs;
+  const Floor floor = floor_of(*job.request.problem, workload, facts_);
+  return floor.known() && floor.time < kShort;
 }
 
 }  // namespace ak::runtime

@@ -31,16 +31,17 @@ std::optional<Outcome> faster_than_possible(const EvaluationJob& job, const Devi
   for (const Measurement& measurement : job.result.measurements) {
     if (!decides(measurement)) continue;
     const Floor floor = floor_of(*job.request.problem, workload_of(job, measurement), device);
-    if (measurement.median_ns >= floor.time_ns) continue;
-    return Outcome{.status = Status::below_floor,
-                   .stage = StageId::verdict,
-                   .message = fmt::format(
-                       "{:.4g} us on workload {} is less than the hardware can need: {:.4g} us for {}. "
-                       "Either work is left "
-                       "out, or the problem's flops, bytes_read or bytes_written say too much",
-                       measurement.median_ns / 1e3, measurement.workload, floor.time_ns / 1e3, floor.reason),
-                   .diagnostics = {},
-                   .gate = Gate::floor};
+    if (Nanoseconds(measurement.median_ns) >= floor.time) continue;
+    return Outcome{
+        .status = Status::below_floor,
+        .stage = StageId::verdict,
+        .message = fmt::format(
+            "{:.4g} us on workload {} is less than the hardware can need: {:.4g} us for {}. "
+            "Either work is left "
+            "out, or the problem's flops, bytes_read or bytes_written say too much",
+            measurement.median_ns / 1e3, measurement.workload, floor.time.value() / 1e3, floor.reason),
+        .diagnostics = {},
+        .gate = Gate::floor};
   }
   return std::nullopt;
 }

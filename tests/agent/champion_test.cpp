@@ -37,8 +37,11 @@ TEST_CASE("where costs are exact a challenger needs half a percent") {
 
 /// A prediction of `score_ns` with an interval of a tenth to both sides.
 PredictedScore predicted(double score_ns) {
-  return {
-      .model = "m", .score_ns = score_ns, .low_ns = 0.9 * score_ns, .high_ns = 1.1 * score_ns, .times = {}};
+  return {.model = "m",
+          .score = Nanoseconds(score_ns),
+          .low = Nanoseconds(0.9 * score_ns),
+          .high = Nanoseconds(1.1 * score_ns),
+          .times = {}};
 }
 
 /// Offers candidates of (predicted time, cost) and returns which leads in the end, by its place.
@@ -80,7 +83,7 @@ TEST_CASE(
   REQUIRE(champion.offer(completed(timed(900)), 1, 11, predicted(1000)) == OfferResult::leads);
   REQUIRE(champion.offer(completed(timed(800)), 2, 12, predicted(1050)) == OfferResult::leads);
   CHECK(champion.offer(completed(timed(5)), 3, 13) == OfferResult::behind);
-  CHECK(champion.predicted()->score_ns == 1050);
+  CHECK(champion.predicted()->score.value() == 1050);
   CHECK(champion.score_ns() == 800);
   champion.disqualify();
   CHECK(champion.variant() == 11);

@@ -496,9 +496,8 @@ TEST_CASE("when the store fails as well, the first error is the one that is repo
 /// Predicts the reverse of the costs: the surface's slowest point is the fastest.
 struct ReversedPredictor final : TargetPredictor {
   std::optional<PredictedScore> predict(const Completed& completed) const override {
-    const double time_ns = 1e9 / surface_ns(completed.request.candidate.tunables);
-    return PredictedScore{
-        .model = "reversed@1 plan", .score_ns = time_ns, .low_ns = time_ns, .high_ns = time_ns, .times = {}};
+    const Nanoseconds time(1e9 / surface_ns(completed.request.candidate.tunables));
+    return PredictedScore{.model = "reversed@1 plan", .score = time, .low = time, .high = time, .times = {}};
   }
   bool ranks_with(std::string_view model) const override { return model.starts_with("reversed@1 "); }
 };
@@ -525,10 +524,10 @@ TEST_CASE(
   CHECK(result.best->request.candidate.tunables == slowest);
   CHECK(result.best->result.score_ns == surface_ns(slowest));
   REQUIRE(result.predicted);
-  CHECK(result.predicted->score_ns == Approx(1e9 / surface_ns(slowest)));
-  CHECK(best_predicted_ns == result.predicted->score_ns);
-  CHECK(result.leaders.front().predicted->score_ns == result.predicted->score_ns);
-  CHECK(result.leaders[1].predicted->score_ns >= result.predicted->score_ns);
+  CHECK(result.predicted->score.value() == Approx(1e9 / surface_ns(slowest)));
+  CHECK(best_predicted_ns == result.predicted->score.value());
+  CHECK(result.leaders.front().predicted->score.value() == result.predicted->score.value());
+  CHECK(result.leaders[1].predicted->score.value() >= result.predicted->score.value());
 }
 
 TEST_CASE("a resumed search that ranks by predicted times learns from those alone") {

@@ -21,8 +21,11 @@ struct Oracle final : Predictor {
     if (blind && candidate.tunables.at("X") == 9) return std::nullopt;
     const double surface = surface_ns(candidate.tunables);
     const double time = bias * (reversed ? 1e7 / surface : surface);
-    return PredictedScore{
-        .model = "oracle", .score_ns = time, .low_ns = time / spread, .high_ns = time * spread, .times = {}};
+    return PredictedScore{.model = "oracle",
+                          .score = Nanoseconds(time),
+                          .low = Nanoseconds(time / spread),
+                          .high = Nanoseconds(time * spread),
+                          .times = {}};
   }
 };
 

@@ -106,8 +106,8 @@ TEST_CASE("device facts survive JSON, and bandwidth follows from clock and bus")
   CHECK(to_json(copy) == to_json(facts));
   CHECK(copy.arch == facts.arch);
   CHECK(copy.memory_bytes == facts.memory_bytes);
-  CHECK(facts.peak_bandwidth_gbps() == Approx(4814.3).margin(0.1));
-  CHECK(DeviceFacts{}.peak_bandwidth_gbps() == 0);
+  CHECK(facts.peak_bandwidth().per_nanosecond() == Approx(4814.3).margin(0.1));
+  CHECK(DeviceFacts{}.peak_bandwidth().per_nanosecond() == 0);
   CHECK(to_json(device_facts_from_json(to_json(DeviceFacts{}))) == to_json(DeviceFacts{}));
 }
 

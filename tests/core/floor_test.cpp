@@ -44,19 +44,19 @@ const Workload kShape{.name = "w", .uid = {}, .axes = {{"N", 1 << 28}}, .roles =
 TEST_CASE("a copy can be no faster than its reads, and its writes but for what L2 holds back") {
   const Floor floor = floor_of(problem(DType::float32, "0", "4 * N", "4 * N"), kShape, h200());
   const double bytes = 8.0 * (1 << 28) - (60 << 20);
-  CHECK(floor.time_ns == Approx(0.98 * bytes / 4814.3).epsilon(1e-3));
+  CHECK(floor.time.value() == Approx(0.98 * bytes / 4814.3).epsilon(1e-3));
   CHECK(floor.reason.find("GB/s") != std::string::npos);
 }
 
 TEST_CASE("small writes may stay in L2 altogether, reads may not") {
   const Floor floor = floor_of(problem(DType::float32, "0", "4 * N", "1000"), kShape, h200());
-  CHECK(floor.time_ns == Approx(0.98 * 4.0 * (1 << 28) / 4814.3).epsilon(1e-3));
+  CHECK(floor.time.value() == Approx(0.98 * 4.0 * (1 << 28) / 4814.3).epsilon(1e-3));
 }
 
 TEST_CASE("products can be no faster than the fastest unit that takes their operands") {
   const Workload shape{.name = "w", .uid = {}, .axes = {{"N", 8192}}, .roles = {}};
   const auto time_us = [&](DType dtype) {
-    return floor_of(problem(dtype, "2 * N ** 3", "2 * N * N", "N * N"), shape, h200()).time_ns / 1e3;
+    return floor_of(problem(dtype, "2 * N ** 3", "2 * N * N", "N * N"), shape, h200()).time.value() / 1e3;
   };
   const double flops = 2.0 * 8192 * 8192 * 8192;
   CHECK(time_us(DType::bfloat16) == Approx(0.98 * flops / 1070.5e6).epsilon(1e-3));
@@ -66,10 +66,10 @@ TEST_CASE("products can be no faster than the fastest unit that takes their oper
 
 TEST_CASE("a device of which nothing is known has no floor, an unknown architecture one for memory only") {
   const ProblemInstance heavy = problem(DType::bfloat16, "N ** 3", "4 * N", "0");
-  CHECK(floor_of(heavy, kShape, {}).time_ns == 0);
+  CHECK(floor_of(heavy, kShape, {}).time.value() == 0);
   DeviceFacts unknown = h200();
   unknown.arch = {7, 0, 0};
-  CHECK(floor_of(problem(DType::bfloat16, "N ** 2", "4 * N", "0"), kShape, unknown).time_ns ==
+  CHECK(floor_of(problem(DType::bfloat16, "N ** 2", "4 * N", "0"), kShape, unknown).time.value() ==
         Approx(0.98 * 4.0 * (1 << 28) / 4814.3).epsilon(1e-3));
 }
 

@@ -13,8 +13,8 @@ namespace ak {
 namespace {
 
 constexpr IntegerRange kAll{.min = INT64_MIN, .max = INT64_MAX};
-constexpr Quantity kNumber{.min = -1e6, .max = 1e6};
-constexpr Quantity kSize{.kind = Quantity::Kind::size, .max = 0x1p30, .unit = "M"};
+constexpr QuantityRange kNumber{.min = -1e6, .max = 1e6};
+constexpr QuantityRange kSize{.kind = QuantityRange::Kind::size, .max = 0x1p30, .unit = "M"};
 
 /// What no number of any kind is.
 const std::vector<std::string> kNoNumbers{

@@ -18,11 +18,26 @@ set(must_fail
   "Nanoseconds time = 3.0\; return time.value()\;"
   "Nanoseconds time = Bytes(3)\; return time.value()\;"
   "return Nanoseconds(3)\;")
+# The same of what core's interfaces give.
+set(predictions_must_compile
+  "return PredictedScore().low < PredictedTime().high\;")
+set(predictions_must_fail
+  "return (PredictedScore().score - Ratio(1)).value()\;"
+  "return PredictedTime{.workload = {}, .time = 3.0, .low = {}, .high = {}, .limiter = {}}.time.value()\;")
+set(devices_must_compile
+  "return (Bytes(1) / DeviceFacts().peak_bandwidth() + Floor().time).value()\;")
+set(devices_must_fail
+  "return Floor().time < Bytes(2)\;"
+  "return (Floor().time - DeviceFacts().peak_bandwidth()).value()\;")
 file(MAKE_DIRECTORY ${WORK})
 set(source ${WORK}/mixed_units.cpp)
 
-function(compiles statements output)
-  file(WRITE ${source} "#include \"core/units.h\"\nusing namespace ak;\ndouble tried() { ${statements} }\n")
+function(compiles headers statements output)
+  set(includes "")
+  foreach(header IN LISTS headers)
+    string(APPEND includes "#include \"${header}\"\n")
+  endforeach()
+  file(WRITE ${source} "${includes}using namespace ak;\ndouble tried() { ${statements} }\n")
   execute_process(COMMAND ${CXX} -std=c++20 -fsyntax-only -I${ROOT} ${source} RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
   if(code EQUAL 0)
     set(${output} TRUE PARENT_SCOPE)
@@ -31,16 +46,22 @@ function(compiles statements output)
   endif()
 endfunction()
 
-foreach(statements IN LISTS must_compile)
-  compiles("${statements}" accepted)
-  if(NOT accepted)
-    message(FATAL_ERROR "does not compile, but should: ${statements}")
-  endif()
-endforeach()
-foreach(statements IN LISTS must_fail)
-  compiles("${statements}" accepted)
-  if(accepted)
-    message(FATAL_ERROR "compiles, but mixes units: ${statements}")
-  endif()
-endforeach()
+function(try headers good bad)
+  foreach(statements IN LISTS ${good})
+    compiles("${headers}" "${statements}" accepted)
+    if(NOT accepted)
+      message(FATAL_ERROR "does not compile, but should: ${statements}")
+    endif()
+  endforeach()
+  foreach(statements IN LISTS ${bad})
+    compiles("${headers}" "${statements}" accepted)
+    if(accepted)
+      message(FATAL_ERROR "compiles, but mixes units: ${statements}")
+    endif()
+  endforeach()
+endfunction()
+
+try("core/units.h" must_compile must_fail)
+try("core/prediction.h" predictions_must_compile predictions_must_fail)
+try("core/device/floor.h" devices_must_compile devices_must_fail)
 file(REMOVE ${source})

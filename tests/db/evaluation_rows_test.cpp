@@ -163,9 +163,12 @@ TEST_CASE("predicted times belong to the evaluation, its variant and its shapes"
   Evaluated e;
   put_predictions(e.rows);
   CHECK(e.file.count("predictions") == 0);
-  const PredictedScore predicted{
-      .model = "sm_90a plan",
-      .times = {{.workload = "large", .time_ns = 900, .low_ns = 800, .high_ns = 1000, .limiter = "dram"}}};
+  const PredictedScore predicted{.model = "sm_90a plan",
+                                 .times = {{.workload = "large",
+                                            .time = Nanoseconds(900),
+                                            .low = Nanoseconds(800),
+                                            .high = Nanoseconds(1000),
+                                            .limiter = "dram"}}};
   e.record.predicted = &predicted;
   put_predictions(e.rows);
   Rows row =

@@ -168,9 +168,12 @@ TEST_CASE("a point is known with the score that was predicted of it, and by whic
   Run first(*store);
   const EvaluationRequest request = first.request(128);
   const EvaluationResult result = Run::result(Status::ok, 200);
-  const PredictedScore predicted{
-      .model = "m@1 build",
-      .times = {{.workload = "large", .time_ns = 900, .low_ns = 800, .high_ns = 1000, .limiter = "dram"}}};
+  const PredictedScore predicted{.model = "m@1 build",
+                                 .times = {{.workload = "large",
+                                            .time = Nanoseconds(900),
+                                            .low = Nanoseconds(800),
+                                            .high = Nanoseconds(1000),
+                                            .limiter = "dram"}}};
   EvaluationRecord record;
   record.search = first.search;
   record.proposer = "search";
@@ -478,7 +481,8 @@ TEST_CASE("benchmark_results gives throughput, bandwidth, errors and speed-ups o
   CHECK(std::get<double>(large("latency_ms")) == Approx(0.5));
   CHECK(std::get<double>(large("throughput_tflops")) == Approx(1e6 / 500e-6 / 1e12));
   CHECK(std::get<double>(large("memory_bandwidth_gbs")) == Approx(12e6 / 500e-6 / 1e9));
-  CHECK(std::get<double>(large("memory_efficiency")) == Approx(24 / device().peak_bandwidth_gbps()));
+  CHECK(std::get<double>(large("memory_efficiency")) ==
+        Approx(24 / device().peak_bandwidth().per_nanosecond()));
   CHECK(std::get<double>(large("max_error")) == Approx(1e-7));
   CHECK(std::get<double>(large("mean_error")) == Approx(1e-8));
   CHECK(std::get<double>(large("occupancy")) == 0.5);

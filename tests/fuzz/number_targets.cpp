@@ -9,13 +9,13 @@
 namespace ak::fuzz {
 namespace {
 
-constexpr Quantity kSizes{.kind = Quantity::Kind::size, .max = 1e9, .unit = "M"};
-constexpr std::array kKinds{Quantity{}, kMinutes, kSeconds, kDollars, kSizes};
+constexpr QuantityRange kSizes{.kind = QuantityRange::Kind::size, .max = 1e9, .unit = "M"};
+constexpr std::array kKinds{QuantityRange{}, kMinutes, kSeconds, kDollars, kSizes};
 
 }  // namespace
 
 void read_quantities(std::string_view input) {
-  for (const Quantity& kind : kKinds) {
+  for (const QuantityRange& kind : kKinds) {
     const Result<double> number = parse_quantity(input, kind);
     AK_ASSERT(!number || is_within(*number, kind), "a number that was read is within its range");
     AK_ASSERT(number || number.error().message.starts_with("expected "), "a refusal says what was expected");

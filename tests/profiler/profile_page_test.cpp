@@ -33,7 +33,7 @@ ProfiledLaunch transpose(double conflicts) {
   input.block = {32, 8, 1};
   input.device.sm_count = 132;
   input.work = {0, 536e6};
-  input.floor = {110e3, "536 MB through a memory of 4800 GB/s at most"};
+  input.floor = {Nanoseconds(110e3), "536 MB through a memory of 4800 GB/s at most"};
   input.time_ns = 240e3;
   Analysis analysis = analyze(input);
   analysis.not_judged = {"barrier_bound (no stall/barrier)"};

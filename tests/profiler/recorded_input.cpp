@@ -22,7 +22,7 @@ void read_facts(const Json& json, AnalysisInput& input) {
   if (json.contains("work"))
     input.work = {json["work"].value("flops", 0.0), json["work"].value("bytes", 0.0)};
   if (json.contains("floor")) {
-    input.floor = {json["floor"].value("time_ns", 0.0), json["floor"].value("reason", "")};
+    input.floor = {Nanoseconds(json["floor"].value("time_ns", 0.0)), json["floor"].value("reason", "")};
   }
   input.launches = json.value("launches", 1);
   input.float64 = json.value("float64", false);

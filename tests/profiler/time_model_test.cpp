@@ -140,7 +140,7 @@ TEST_CASE("the analytic time names what limits a call") {
 
 TEST_CASE("a large copy takes what its bytes take at the memory's speed") {
   const double bytes = std::pow(2.0, 31);
-  const double floor_ns = bytes / h200().peak_bandwidth_gbps();
+  const double floor_ns = bytes / h200().peak_bandwidth().per_nanosecond();
   const double time = analytic_time(copy(bytes, 256), h200()).total_ns;
   CHECK(time > floor_ns);
   CHECK(time < 1.3 * floor_ns);

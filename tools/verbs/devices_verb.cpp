@@ -14,7 +14,7 @@ namespace {
 std::string gpu_text(const DeviceFacts& gpu) {
   return fmt::format("cuda:{}  {}  {}  {} SMs, {:.0f} GB, {:.0f} GB/s peak, L2 {} MB  {}\n", gpu.ordinal,
                      gpu.name, gpu.arch.sm(), gpu.sm_count, static_cast<double>(gpu.memory_bytes) / 1e9,
-                     gpu.peak_bandwidth_gbps(), gpu.l2_bytes >> 20, gpu.uuid);
+                     gpu.peak_bandwidth().per_nanosecond(), gpu.l2_bytes >> 20, gpu.uuid);
 }
 
 void print_devices(const Json& answer) {

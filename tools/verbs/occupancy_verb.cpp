@@ -15,7 +15,7 @@ namespace {
 // As many as CUDA's limits, and some more, so that what does not fit can be asked about.
 constexpr IntegerRange kBlockThreads{.min = 1, .max = 2 * kMaxThreadsPerBlock};
 constexpr IntegerRange kThreadRegisters{.min = 1, .max = 255};
-constexpr Quantity kBlockBytes{.kind = Quantity::Kind::size, .max = 1 << 20, .unit = "B"};
+constexpr QuantityRange kBlockBytes{.kind = QuantityRange::Kind::size, .max = 1 << 20, .unit = "B"};
 
 std::string percent(double ratio) { return fmt::format("{:.4g} %", 100 * ratio); }
 

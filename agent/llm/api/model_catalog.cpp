@@ -19,7 +19,7 @@ constexpr Format kModelsFormat{.name = "a file of language models"};
 
 constexpr double kMillion = 1e6;
 /// Of a million tokens: a dollar a token is far above what any provider asks.
-constexpr Quantity kPrice{.kind = Quantity::Kind::money, .max = 1e6};
+constexpr QuantityRange kPrice{.kind = QuantityRange::Kind::money, .max = 1e6};
 
 double read_amount(const JsonReader& at) { return quantity_in(at, kPrice); }
 
