@@ -28,6 +28,8 @@ std::string_view file_problem(const std::string& file) {
   if (file.empty() || statvfs(std::filesystem::path(file).parent_path().c_str(), &disk) != 0) return "";
   if ((disk.f_flag & ST_RDONLY) != 0)
     return "; it is on a read-only file system: copy it, or give another --db";
+  if (disk.f_blocks == 0)
+    return "; it is on a file system that stores nothing, such as /proc: give another --db";
   // Even a reader needs a few blocks, for the index of the log.
   constexpr unsigned long kMinBlocks = 16;
   if (disk.f_bavail < kMinBlocks)

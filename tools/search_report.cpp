@@ -10,6 +10,7 @@
 #include "app/predict/target_prediction.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
+#include "db/read/table_rows.h"
 
 namespace ak::tools {
 namespace {
@@ -25,11 +26,12 @@ std::string point_text(const TunableValues& point) {
 void print_failures(RowId search, const std::filesystem::path& database) {
   const db::Table table = db::query(
       database,
-      fmt::format("SELECT count(*) || ' ended as ' || status || ': ' || min(message) FROM failures WHERE "
-                  "search = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
-                  search),
+      fmt::format(
+          "SELECT count(*) || ' ended as ' || status || ': ' || min(message) AS line FROM failures WHERE "
+          "search = {} GROUP BY status ORDER BY count(*) DESC LIMIT 3",
+          search),
       0, std::chrono::seconds(10));
-  for (const auto& row : table.rows) fmt::print("  {}\n", sanitize(std::get<std::string>(row[0])));
+  for (const db::TableRow& row : db::rows_of(table)) fmt::print("  {}\n", sanitize(row.text("line")));
 }
 
 void print_leaders(const agent::LoopResult& loop, bool emulated) {

@@ -10,6 +10,7 @@
 #include "codegen/emit/markdown.h"
 #include "core/error.h"
 #include "db/database.h"
+#include "db/read/table_rows.h"
 
 namespace ak::app {
 namespace {
@@ -134,15 +135,15 @@ ExportChoice export_choice(const std::string& word, const std::string& device,
 
 std::string best_variant_of(const std::string& definition, const std::string& device,
                             const std::filesystem::path& database) {
-  const db::Table rows = db::query(database,
+  const db::Table best = db::query(database,
                                    "SELECT variant FROM best_kernels WHERE definition = :definition AND "
                                    "instr(lower(device), lower(:device)) > 0 "
                                    "ORDER BY device_kind <> 'cuda', score_us, emulated_cost_us LIMIT 1",
                                    1, kQueryLimit, {{"definition", definition}, {"device", device}});
-  if (!rows.rows.empty()) return std::to_string(std::get<std::int64_t>(rows.rows[0][0]));
+  for (const db::TableRow& row : db::rows_of(best)) return std::to_string(row.integer("variant"));
   const db::Table known = db::query(database, "SELECT DISTINCT definition FROM best_kernels", 0, kQueryLimit);
   std::vector<std::string> names;
-  for (const auto& row : known.rows) names.push_back(std::get<std::string>(row[0]));
+  for (const db::TableRow& row : db::rows_of(known)) names.push_back(row.text("definition"));
   fail(ExitCode::usage, "no verified kernel of '{}'{} is in {}; there are some of: {}", definition,
        device.empty() ? "" : fmt::format(" on a device called {}", device), database.string(),
        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));

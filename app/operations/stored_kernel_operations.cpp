@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "db/database.h"
+#include "db/read/table_rows.h"
 #include "db/sql_text.h"
 
 namespace ak::operations {
@@ -87,11 +88,11 @@ void add_best_time(Json& json, std::int64_t variant, const Context& context) {
       1, kQueryTimeLimit);
   json["verified"] = !table.rows.empty();
   if (table.rows.empty()) return;
-  const auto& row = table.rows.front();
-  json["device"] = std::get<std::string>(row[0]);
-  json["arch"] = std::get<std::string>(row[1]);
-  if (const auto* time = std::get_if<double>(&row[2])) json["score_us"] = rounded(*time);
-  if (const auto* cost = std::get_if<double>(&row[3])) json["emulated_cost_us"] = rounded(*cost);
+  const db::TableRow row = db::rows_of(table).front();
+  json["device"] = row.text("device");
+  json["arch"] = row.text("arch");
+  for (const char* figure : {"score_us", "emulated_cost_us"})
+    if (const auto known = row.known_real(figure)) json[figure] = rounded(*known);
 }
 
 }  // namespace

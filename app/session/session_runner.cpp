@@ -20,6 +20,7 @@
 #include "core/text/print_stderr.h"
 #include "core/time_limit.h"
 #include "db/database.h"
+#include "db/read/table_rows.h"
 
 namespace ak::app {
 namespace {
@@ -188,14 +189,13 @@ End SessionRunner::run() {
 /// The best that the database knew of the search's problem, device, target and shapes before it began.
 std::optional<double> known_before(const fs::path& database, RowId search) {
   const db::Table table = db::query(database,
-                                    "SELECT min(h.score_ns) FROM searches t JOIN searches s ON "
+                                    "SELECT min(h.score_ns) AS best_ns FROM searches t JOIN searches s ON "
                                     "s.definition_id = t.definition_id AND s.device_id = "
                                     "t.device_id AND s.arch = t.arch AND s.workloads_hash IS "
                                     "t.workloads_hash AND s.started_at < t.started_at JOIN "
                                     "champions h ON h.search = s.id WHERE t.id = :search",
                                     1, kKnownLimit, {{"search", search}});
-  const auto* known = table.rows.empty() ? nullptr : std::get_if<double>(&table.rows[0][0]);
-  return known ? std::optional(*known) : std::nullopt;
+  return db::rows_of(table).front().known_real("best_ns");  // an aggregate always has its row
 }
 
 /// Failing to notify is no failure of the session.

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -61,14 +62,15 @@ std::optional<double> plain_number(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
-/// "1h30m" in seconds, or "4G" in bytes: the sum of numbers with units.
+/// "1h30m" in seconds, or "4G" in bytes: the sum of numbers with units, each smaller than the one before.
 std::optional<double> with_units(std::string_view text, std::span<const Unit> units) {
-  double sum = 0;
+  double sum = 0, last_factor = std::numeric_limits<double>::infinity();
   do {
     const auto value = take_number(text);
     const auto factor = factor_of(units, take_unit(text));
-    if (!value || *value < 0 || !factor) return std::nullopt;
+    if (!value || *value < 0 || !factor || *factor >= last_factor) return std::nullopt;
     sum += *value * *factor;
+    last_factor = *factor;
   } while (!text.empty());
   return sum;
 }

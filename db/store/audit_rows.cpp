@@ -14,7 +14,7 @@ void put_finding(Connection& connection, RowId audit, const AuditFinding& findin
   const RowId row = insert(connection, "audit_findings",
                            {{"audit_id", audit},
                             {"kind", to_string(finding.kind)},
-                            {"lesion", finding.name},
+                            {"mutation", finding.name},
                             {"tensor", finding.tensor},
                             {"verdict", to_string(finding.verdict)},
                             {"as_expected", finding.as_expected()},

@@ -11,6 +11,7 @@
 #include "dashboard_assets.h"
 #include "dashboard_pages.h"
 #include "db/read/reader.h"
+#include "db/read/table_rows.h"
 #include "serve/dashboard/cached_ptx.h"
 #include "serve/pages/column.h"
 #include "serve/pages/device_limits.h"
@@ -159,10 +160,11 @@ std::optional<PageResponse> DatabasePages::lasting(const pages::Page& page,
   const db::Table found =
       reader.query(fmt::format("SELECT id FROM {} WHERE uid = x'{}'", row->table, uid->second), 1);
   if (found.rows.empty()) return error_page(404, "This database has no row of that uid.", false);
-  return PageResponse{.status = 303,
-                      .type = "text/plain; charset=utf-8",
-                      .body = "The page is elsewhere.\n",
-                      .location = fmt::format("/{0}?{0}={1}", page.name, text_of(found.rows[0][0]))};
+  return PageResponse{
+      .status = 303,
+      .type = "text/plain; charset=utf-8",
+      .body = "The page is elsewhere.\n",
+      .location = fmt::format("/{0}?{0}={1}", page.name, text_of(db::rows_of(found).front().cell("id")))};
 }
 
 /// A page that is open already shows the sentence in its own line.

@@ -10,6 +10,8 @@ using std::string_view;
 
 constexpr string_view kLineEnd = "\r\n", kHeadEnd = "\r\n\r\n";
 
+constexpr std::size_t kMaxLengthDigits = 18;  // fits into 64 bits
+
 constexpr int kBadRequest = 400, kAddressTooLong = 414, kHeadTooLarge = 431, kVersionUnknown = 505;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -108,6 +110,22 @@ bool read_header(string_view line, Fields& headers) {
   return true;
 }
 
+/// No request has a body that is read; one whose length cannot be known is none of HTTP, or hides another request.
+bool says_length_plainly(const Fields& headers) {
+  if (find_field(headers, "transfer-encoding")) return false;
+  if (std::ranges::count(headers, "content-length", &Fields::value_type::first) > 1) return false;
+  const std::string_view length = find_field(headers, "content-length").value_or("0");
+  return !length.empty() && length.size() <= kMaxLengthDigits &&
+         std::ranges::all_of(length, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A line that ends without its carriage return, so that the head might never end.
+bool has_bare_line_end(string_view head) {
+  for (std::size_t at = head.find('\n'); at != string_view::npos; at = head.find('\n', at + 1))
+    if (at == 0 || head[at - 1] != '\r') return true;
+  return false;
+}
+
 /// A whole head, without the empty line at its end.
 ReadRequest read_head(string_view head) {
   HttpRequest request;
@@ -117,7 +135,7 @@ ReadRequest read_head(string_view head) {
     if (!read_header(take_until(head, kLineEnd), request.headers)) return kBadRequest;
   }
   const auto hosts = std::ranges::count(request.headers, "host", &Fields::value_type::first);
-  if (hosts > 1) return kBadRequest;
+  if (hosts > 1 || !says_length_plainly(request.headers)) return kBadRequest;
   return request;
 }
 
@@ -133,6 +151,7 @@ std::optional<ReadRequest> RequestReader::feed(string_view bytes) {
   head_ += bytes.substr(0, room);
   const std::size_t line = head_.find(kLineEnd), end = head_.find(kHeadEnd);
   if (std::min(line, head_.size()) > kMaxRequestLineBytes) return kAddressTooLong;
+  if (has_bare_line_end(string_view(head_).substr(0, end))) return kBadRequest;
   if (end != std::string::npos) return read_head(string_view(head_).substr(0, end));
   if (bytes.size() >= room) return kHeadTooLarge;
   return std::nullopt;

@@ -309,7 +309,7 @@ TEST_CASE("an answer may hold several candidates where another way was asked for
   CHECK(run.world.store.rows[4].llm_call == 2);
 }
 
-TEST_CASE("a model chooses points of a template, which its search is told of and does not repeat") {
+TEST_CASE("a model chooses points of a template, that its search then does not repeat") {
   Run run({reply(
       "```json\n{\"points\": [{\"X\": 3, \"Y\": 2}, {\"X\": 9, \"Y\": 9}, {\"X\": 4, \"Y\": 4}]}\n```")});
   run.world.options.templates = {test::grid_template("grid", 5, 5)};

@@ -73,7 +73,9 @@ TEST_CASE("the template's own point comes first, is not repeated, and is kept as
   CHECK(world.device.submitted == 100);
 }
 
-TEST_CASE("every evaluation is told and noted once, and a portfolio says which member chose the point") {
+TEST_CASE(
+    "every evaluation reaches the strategy and the log once, and a portfolio says which member chose the "
+    "point") {
   World world(on_surface);
   world.options.strategy = "portfolio";
   (void)world.run();

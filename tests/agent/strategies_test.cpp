@@ -18,7 +18,7 @@ SearchSpace grid_space(std::int64_t x, std::int64_t y) {
   return {candidate.plan.tunables, enumerate_tunables(candidate.plan, {}, 1000)};
 }
 
-/// Asks until nothing comes; every answer is told at once.
+/// Asks until nothing comes; every answer is given at once.
 std::vector<TunableValues> proposals(const Strategy& entry, std::uint64_t seed, bool always_fails = false) {
   const auto strategy = entry.make(grid_space(6, 7), seed);
   std::vector<TunableValues> order;

@@ -37,7 +37,7 @@ DeviceFacts named(const std::string& name, DeviceKind kind = DeviceKind::cuda) {
   return facts;
 }
 
-/// A search in the database that commits what it is told.
+/// A search in the database that commits what it is given.
 class Search {
  public:
   Search(VariantStore& store, const DeviceFacts& device, std::uint64_t seed = 1, std::string model = "",

@@ -42,6 +42,10 @@ TEST_CASE("times are read with units, and without one in their own") {
   CHECK(minutes("1 h") == 60);
   CHECK(minutes("1d") == 1440);
   CHECK(minutes("60000ms") == 1);
+  for (const char* wrong : {"1h1h", "30m1h", "1m60s1s", "1h 30", "h", "1x"}) {
+    INFO(wrong);
+    CHECK_FALSE(parse_quantity(wrong, kMinutes));
+  }
   CHECK(parse_quantity("2h", kSeconds).value() == 7200);
   CHECK(parse_quantity("30", kSeconds).value() == 30);
 }

@@ -34,9 +34,10 @@ TEST_CASE("a finding has its evidence where there is some") {
   put_audit(file.connection, {.problem = &problem, .content_hash = "abc", .version = "1", .audit = &audit},
             device(), {.major = 9, .minor = 0, .feature = 'a'});
   CHECK(file.count("audits WHERE passed = 1 AND arch = 'sm_90a' AND content_hash = 'abc'") == 1);
-  CHECK(file.count("audit_findings WHERE lesion = 'zeros' AND workload IS NULL AND max_error IS NULL") == 1);
+  CHECK(file.count("audit_findings WHERE mutation = 'zeros' AND workload IS NULL AND max_error IS NULL") ==
+        1);
   CHECK(file.count(
-            "audit_findings WHERE lesion = 'ones' AND workload = 'small' AND distribution = 'normal' AND "
+            "audit_findings WHERE mutation = 'ones' AND workload = 'small' AND distribution = 'normal' AND "
             "input_seed = -1 AND max_error = 0.5 AND mean_error IS NULL AND checks = 3") == 1);
 }
 

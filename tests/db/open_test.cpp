@@ -72,6 +72,10 @@ TEST_CASE("a file that is not a database is refused and left untouched") {
   }
 }
 
+TEST_CASE("a file of the kernel is no full disk") {
+  CHECK(mentions(refusal("/proc/self/mem"), "stores nothing, such as /proc"));
+}
+
 TEST_CASE("a pipe, a device or a folder in the place of a database or of its companions is refused at once") {
   const TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";

@@ -117,6 +117,24 @@ TEST_CASE("inputs by value and results without dimensions are dumped, shown and 
   CHECK(header.find("it has to hold zeros") != std::string::npos);
 }
 
+TEST_CASE("a folder with nothing of a data set, or with tasks of a benchmark, is refused with what to do") {
+  Sandbox box;
+  const std::filesystem::path empty = box.folder / "empty", board = box.folder / "board";
+  std::filesystem::create_directories(empty);
+  std::filesystem::create_directories(board);
+  write_file_atomically(
+      board / "task.py",
+      "class Model(object):\n  pass\ndef get_inputs():\n  return []\ndef get_init_inputs():\n  return []\n");
+  for (const char* verb : {"import", "check"}) {
+    const ProgramResult nothing = box.run({"exchange", verb, empty.string()});
+    CHECK(nothing.exit_code == code(ExitCode::bad_input));
+    CHECK_THAT(nothing.err, Catch::Contains("nothing of a data set; expected definitions/"));
+    const ProgramResult tasks = box.run({"exchange", verb, board.string()});
+    CHECK(tasks.exit_code == code(ExitCode::bad_input));
+    CHECK_THAT(tasks.err, Catch::Contains("tasks of a benchmark (1); --problems FOLDER"));
+  }
+}
+
 TEST_CASE("FlashInfer-Bench sees derived axes as varying ones with a constraint") {
   Sandbox box;
   REQUIRE(evaluate(box, kFolder + "/kernel.cu").exit_code == 0);

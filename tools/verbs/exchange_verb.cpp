@@ -56,6 +56,19 @@ void print_report(const app::ExchangeReport& report, const std::string& what, bo
   for (const app::FileFault& fault : report.faults) fmt::print("  {}: {}\n", fault.path, fault.message);
 }
 
+/// Ends the program where a folder has nothing of a data set: a wrong folder is no empty one.
+void require_content(const app::ExchangeReport& report, const std::string& folder) {
+  if (report.definitions + report.workloads + report.solutions + report.traces != 0 || !report.faults.empty())
+    return;
+  if (const std::size_t tasks = app::board_tasks(folder).size(); tasks > 0)
+    fail(ExitCode::bad_input,
+         "{} has tasks of a benchmark ({}); --problems FOLDER makes problem folders of them", folder, tasks);
+  fail(ExitCode::bad_input,
+       "{} has nothing of a data set; expected definitions/, workloads/, solutions/ or traces/ with files of "
+       "JSON",
+       folder);
+}
+
 int check(const fs::path& folder, bool json) {
   app::ExchangeReport report;
   const app::ExchangeSet set = app::read_exchange(folder, report.faults);
@@ -63,6 +76,7 @@ int check(const fs::path& folder, bool json) {
   report.solutions = set.solutions.size();
   for (const auto& [path, lines] : set.workloads) report.workloads += lines.size();
   for (const auto& [path, lines] : set.traces) report.traces += lines.size();
+  require_content(report, folder.string());
   print_report(report, folder.string(), json);
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }
@@ -177,6 +191,7 @@ int run_exchange(const app::Arguments& arguments) {
   const fs::path file = app::database_file(flags.database, app::load_config());
   if (verbs.to->parsed()) return export_set(file, flags);
   const app::ExchangeReport report = app::import_exchange(flags.folder, file);
+  require_content(report, flags.folder);
   print_report(report, flags.folder, flags.json);
   return report.faults.empty() ? 0 : static_cast<int>(ExitCode::bad_input);
 }

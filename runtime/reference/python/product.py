@@ -56,7 +56,7 @@ class Product:
 
     @staticmethod
     def _check_order(calls, product):
-        """What follows the product only names its axes anew."""
+        """What follows the product only renames its axes."""
         after = calls[calls.index(product) + 1:]
         if any(not call.result.is_contiguous() for call in after):
             raise Unknown

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/text/line_diff.h"
+#include "db/read/table_rows.h"
 #include "report_brief.h"
 #include "report_sections.h"
 #include "serve/pages/device_limits.h"
@@ -37,7 +38,7 @@ void choose_searches(db::Reader& reader, const ReportRequest& request) {
       "SELECT value FROM json_each(:chosen) WHERE value NOT IN (SELECT id FROM searches)", 1, values);
   if (!missing.rows.empty())
     fail(ExitCode::usage, "--search: there is no search {}; alphakernel query searches lists them",
-         std::get<std::int64_t>(missing.rows[0][0]));
+         db::rows_of(missing).front().integer("value"));
   reader.keep("report_searches", "SELECT value AS id FROM json_each(:chosen)", values);
 }
 

@@ -110,10 +110,10 @@ TEST_CASE("every row more lowers the relative variance, which the bound from abo
     process.relate(related);
     CHECK(kept.left <= before);
     CHECK(related.left >= kept.left);
-    GaussianProcess::Projection anew{.input = 7, .k = {}, .v = {}};
-    process.relate(anew);
-    process.project(anew);
-    CHECK(kept.left == Approx(anew.left));
+    GaussianProcess::Projection fresh{.input = 7, .k = {}, .v = {}};
+    process.relate(fresh);
+    process.project(fresh);
+    CHECK(kept.left == Approx(fresh.left));
     before = kept.left;
   }
   CHECK(before < 0.1);
