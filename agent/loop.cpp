@@ -185,8 +185,8 @@ LoopResult Run::finish() {
   for (const Champion::Entry& entry : champion_.ranking())
     result_.leaders.push_back(
         {entry.completed.request.candidate, entry.completed.result.score_ns, entry.variant, entry.predicted});
-  std::ranges::stable_partition(result_.leaders,
-                                [&](const Leader& leader) { return leader.variant == result_.best_variant; });
+  std::stable_partition(result_.leaders.begin(), result_.leaders.end(),
+                        [&](const Leader& leader) { return leader.variant == result_.best_variant; });
   record_.end(result_.interrupted ? "stopped" : "finished", result_.stop_reason, result_.best_variant);
   return std::move(result_);
 }

@@ -26,7 +26,7 @@ class Member {
 
 /// Strategy::make of a strategy of one member that has no settings.
 template <typename OneMember>
-[[nodiscard]] std::unique_ptr<SearchStrategy> alone(SearchSpace space, std::uint64_t seed) {
+[[nodiscard]] std::unique_ptr<SearchStrategy> alone(const SearchSpace& space, std::uint64_t seed) {
   return stand_alone(space, seed, std::make_unique<OneMember>());
 }
 

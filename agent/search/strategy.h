@@ -39,7 +39,7 @@ class SearchStrategy {
 struct Strategy {
   std::string_view name;     ///< stored in the database; never renamed
   std::string_view summary;  ///< one line for --help
-  std::unique_ptr<SearchStrategy> (*make)(SearchSpace space, std::uint64_t seed);
+  std::unique_ptr<SearchStrategy> (*make)(const SearchSpace& space, std::uint64_t seed);
 };
 /// All of them, in the order of the table.
 [[nodiscard]] std::span<const Strategy* const> strategies();

@@ -200,8 +200,7 @@ class TestWriter {
       for (const TensorSpec& tensor : *tensors) headers.emplace_back(info(tensor.dtype).cuda_header);
     }
     std::ranges::sort(headers);
-    const auto repeated = std::ranges::unique(headers);
-    headers.erase(repeated.begin(), repeated.end());
+    headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
     for (const std::string& header : headers) {
       if (!header.empty()) text += fmt::format("#include <{}>\n", header);
     }

@@ -111,7 +111,8 @@ AxisRange read_axis_range(const JsonReader& at) {
   if (const auto values = at.find("values")) {
     if (at.find("range") || at.find("multiple")) at.reject("'values' takes no 'range' and no 'multiple'");
     std::vector<std::int64_t> sizes = read_sizes(*values);
-    return {.low = sizes.front(), .high = sizes.back(), .values = std::move(sizes)};
+    const std::int64_t low = sizes.front(), high = sizes.back();
+    return {.low = low, .high = high, .values = std::move(sizes)};
   }
   AxisRange range = read_bounds(at.member("range"));
   range.multiple = at.member("multiple").integer();

@@ -25,7 +25,7 @@ HeldOutRange small_shapes(const AxisValues& shape) {
   const double each =
       std::pow(kSmallPoints, 1.0 / static_cast<double>(std::max<std::size_t>(1, shape.size())));
   for (const auto& [axis, size] : shape)
-    range.axes[axis] = {.low = 1, .high = std::min(size, static_cast<std::int64_t>(each + 0.5))};
+    range.axes[axis] = {.low = 1, .high = std::min(size, std::int64_t{std::llround(each)})};
   return range;
 }
 

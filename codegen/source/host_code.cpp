@@ -196,12 +196,11 @@ std::vector<Item> items_of(std::string_view code) {
     const bool fresh = trimmed(code.substr(begin, at - begin)).empty();
     if (code[at] == '#' && fresh) {
       close_item(directive_end(code, at));
-    } else if (code[at] == ';' || (code[at] == '}' && fresh)) {
+    } else if (code[at] == ';' || (code[at] == '}' && fresh) ||
+               (code[at] == '{' && opens_scope(code.substr(begin, at - begin)))) {
       close_item(at + 1);
     } else if (code[at] == '(') {
       at = std::min(closing(code, at), code.size() - 1) + 1;
-    } else if (code[at] == '{' && opens_scope(code.substr(begin, at - begin))) {
-      close_item(at + 1);
     } else if (code[at] == '{') {
       const std::size_t end = std::min(closing(code, at), code.size() - 1) + 1;
       const std::size_t next = std::min(code.find_first_not_of(" \t\r\n", end), code.size());

@@ -34,7 +34,8 @@ std::string stored_json(const Json& json) {
 
 Json params_json(const Params& params) {
   Json json = Json::object();
-  for (const auto& [name, value] : params) std::visit([&](const auto& v) { json[name] = v; }, value);
+  for (const auto& [name, value] : params)
+    std::visit([&cell = json[name]](const auto& v) { cell = v; }, value);
   return json;
 }
 

@@ -128,7 +128,7 @@ void wmma_store(Warp& warp, const Op& op) {
   for (std::uint32_t i = 0; i < op.more_count; ++i) {
     const Slot slot = warp.launch->program.slots[op.more + i];
     std::memcpy(images[i], register_bytes(warp, slot),
-                static_cast<std::size_t>(kLanes * layout.lane_bytes()));
+                static_cast<std::size_t>(kLanes) * static_cast<std::size_t>(layout.lane_bytes()));
   }
   for_each_element(
       layout, along, images, lines,

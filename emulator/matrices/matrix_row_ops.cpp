@@ -244,7 +244,7 @@ Op matrix_rows(Lowering& lowering, Handler run, std::span<const Entry> entries, 
   const Operand& list = lowering.operand(load ? 0 : 1);
   const std::vector<Slot> slots =
       load ? lowering.destinations(list, Type::b32) : lowering.sources(list, Type::b32);
-  if (slots.size() != static_cast<std::size_t>(count * entry.registers_of_one))
+  if (slots.size() != static_cast<std::size_t>(count) * static_cast<std::size_t>(entry.registers_of_one))
     Lowering::unsupported(fmt::format("{} registers", slots.size()));
   lowering.more(op, slots);
   lowering.classify(load ? InstructionClass::shared_load : InstructionClass::shared_store);

@@ -23,7 +23,8 @@ void add_lines(Warp& warp, const FragmentLayout& layout, const Slot* slots,
   const auto bytes = static_cast<std::uint32_t>(layout.lane_bytes());
   for (int t = 0; t < layout.tiles(); ++t) {
     for (int lane = 0; lane < kLanes; ++lane) {
-      Origins& line = lines[static_cast<std::size_t>(layout.place_of(t).line + lane / 4)];
+      Origins& line =
+          lines[static_cast<std::size_t>(layout.place_of(t).line) + static_cast<std::size_t>(lane) / 4];
       line = std::max(line, worst(warp, slots[t], lane, bytes, 0, bytes));
     }
   }
@@ -55,7 +56,7 @@ void mark_products(Warp& warp, const Fragments& all, UndefinedFactors factors) {
   const auto lane_bytes = static_cast<std::uint32_t>(all.d.lane_bytes());
   std::array<Origins, std::size_t{kMaxM} * kMaxN> sums{};
   const auto sum_at = [&](const FragmentLayout::Place& place) -> Origins& {
-    return sums[static_cast<std::size_t>(place.line * kMaxN + place.at)];
+    return sums[static_cast<std::size_t>(place.line) * kMaxN + static_cast<std::size_t>(place.at)];
   };
   for_each_accumulator(
       all.c, all.c_slots, [&](const auto& place, Slot slot, int lane, auto first, auto bytes) {

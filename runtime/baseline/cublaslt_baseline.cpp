@@ -241,7 +241,8 @@ class CublasLtBaseline final : public LibraryBaseline {
   }
 
  private:
-  Result<std::vector<std::unique_ptr<const LibraryCall>>> proposals(std::shared_ptr<const Product> product) {
+  Result<std::vector<std::unique_ptr<const LibraryCall>>> proposals(
+      const std::shared_ptr<const Product>& product) {
     const Preference preference = make_preference();
     std::array<cublasLtMatmulHeuristicResult_t, kProposals> found{};
     int count = 0;

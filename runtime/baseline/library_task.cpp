@@ -10,9 +10,9 @@ std::optional<std::size_t> find_tensor(const OpenProblem& problem, std::string_v
   return std::nullopt;
 }
 
-std::string param_or(const OpenProblem& problem, const std::string& name, std::string otherwise) {
+std::string param_or(const OpenProblem& problem, const std::string& name, const std::string& otherwise) {
   const auto found = problem.params.find(name);
-  return found == problem.params.end() ? std::move(otherwise) : found->second;
+  return found == problem.params.end() ? otherwise : found->second;
 }
 
 }  // namespace ak::runtime

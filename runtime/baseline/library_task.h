@@ -16,6 +16,6 @@ namespace ak::runtime {
 
 /// The text of a param, or `otherwise` where the problem has none of that name.
 [[nodiscard]] std::string param_or(const OpenProblem& problem, const std::string& name,
-                                   std::string otherwise);
+                                   const std::string& otherwise);
 
 }  // namespace ak::runtime

@@ -110,7 +110,8 @@ std::vector<Diagnostic> parse_compile_log(std::string_view log, std::string_view
     diagnostic->message = sanitize(diagnostic->message, kMaxMessageLength);
     found.push_back(std::move(*diagnostic));
   }
-  std::ranges::stable_partition(found, [](const Diagnostic& each) { return each.severity == "error"; });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Diagnostic& each) { return each.severity == "error"; });
   if (found.size() > kMaxDiagnostics) found.resize(kMaxDiagnostics);
   return found;
 }

@@ -163,7 +163,7 @@ Result<CUtensorMap> encode_tensor_map(const ResolvedTensorMap& map, BufferView b
   auto strides = as<cuuint64_t>(map.strides_bytes);
   strides.push_back(0);  // never read, but the driver refuses a null pointer, which one dimension would give
   const auto box = as<cuuint32_t>(map.box), steps = as<cuuint32_t>(map.element_strides);
-  alignas(64) CUtensorMap encoded{};
+  CUtensorMap encoded{};
   const CUresult result = driver().cuTensorMapEncodeTiled(
       &encoded, *type, static_cast<cuuint32_t>(dims.size()), reinterpret_cast<void*>(buffer.address),
       dims.data(), strides.data(), box.data(), steps.data(), *interleave, *swizzle, *promotion, *fill);

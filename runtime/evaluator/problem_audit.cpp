@@ -228,7 +228,7 @@ class Audit {
                          .what = fmt::format("{} of '{}'", mutation.what, input.name),
                          .tensor = input.name,
                          .evidence = {}};
-    for (CheckRecord record : answer.checks) {
+    for (const CheckRecord& record : answer.checks) {
       ++finding.checks;
       finding.rejections += !record.passed;
       if (!finding.evidence || less_informative(*finding.evidence, record)) finding.evidence = record;

@@ -49,7 +49,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 /// What a line takes in memory.
-std::size_t footprint(const std::string& line) { return sizeof line + line.size(); }
+std::size_t footprint(const std::string& line) { return sizeof(std::string) + line.size(); }
 
 /// Where the text ends that begins at `from`, behind its quote.
 std::size_t end_of_text(std::string_view line, std::size_t from) {

@@ -79,8 +79,8 @@ class Counting final : public SearchStrategy {
 
 TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
   const Strategy counting{
-      .name = "counting", .summary = "", .make = [](SearchSpace space, std::uint64_t) {
-        return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));
+      .name = "counting", .summary = "", .make = [](const SearchSpace& space, std::uint64_t) {
+        return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(space));
       }};
   const auto on_their_way = [&](double compile_ms, double benchmark_ms) {
     (void)clocked_replay(ReplaySpace(formula_space(compile_ms, benchmark_ms)), counting, 1, 12, 1, 5);
@@ -114,8 +114,8 @@ class Stubborn final : public SearchStrategy {
 
 TEST_CASE("a point proposed again costs no evaluation, and a strategy with nothing new is ended") {
   const Strategy stubborn{"stubborn", "",
-                          [](SearchSpace space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-                            return std::make_unique<Stubborn>(std::move(space));
+                          [](const SearchSpace& space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
+                            return std::make_unique<Stubborn>(space);
                           }};
   const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, 5, 0.95);
   CHECK(run.fractions == std::vector<double>(5, 0.25));

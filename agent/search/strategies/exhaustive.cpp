@@ -25,8 +25,8 @@ class Exhaustive final : public SearchStrategy {
 }  // namespace
 
 const Strategy kExhaustive{"exhaustive", "every point once, in the order of the template",
-                           [](SearchSpace space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-                             return std::make_unique<Exhaustive>(std::move(space));
+                           [](const SearchSpace& space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
+                             return std::make_unique<Exhaustive>(space);
                            }};
 
 }  // namespace ak::agent

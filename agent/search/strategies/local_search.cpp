@@ -32,8 +32,8 @@ class LocalSearch final : public Member {
     waiting_ = history.points().neighbours(answer.point);
     shuffle(engine, waiting_);
     const auto close = history.points().adjacent(answer.point);
-    std::ranges::stable_partition(waiting_,
-                                  [&](std::size_t point) { return std::ranges::count(close, point) == 0; });
+    std::stable_partition(waiting_.begin(), waiting_.end(),
+                          [&](std::size_t point) { return std::ranges::count(close, point) == 0; });
   }
 
  private:
@@ -56,8 +56,9 @@ class LocalSearch final : public Member {
 
 std::unique_ptr<Member> local_search(bool from_best) { return std::make_unique<LocalSearch>(from_best); }
 
-const Strategy kLocalSearch{
-    "local-search", "first better neighbour, again from near the best",
-    [](SearchSpace space, std::uint64_t seed) { return stand_alone(space, seed, local_search(true)); }};
+const Strategy kLocalSearch{"local-search", "first better neighbour, again from near the best",
+                            [](const SearchSpace& space, std::uint64_t seed) {
+                              return stand_alone(space, seed, local_search(true));
+                            }};
 
 }  // namespace ak::agent

@@ -4,8 +4,9 @@
 
 namespace ak::agent {
 
-const Strategy kMultiStart{
-    "multi-start", "first better neighbour, again from anywhere",
-    [](SearchSpace space, std::uint64_t seed) { return stand_alone(space, seed, local_search(false)); }};
+const Strategy kMultiStart{"multi-start", "first better neighbour, again from anywhere",
+                           [](const SearchSpace& space, std::uint64_t seed) {
+                             return stand_alone(space, seed, local_search(false));
+                           }};
 
 }  // namespace ak::agent

@@ -88,7 +88,7 @@ class Portfolio final : public Member {
 }  // namespace
 
 const Strategy kPortfolio{"portfolio", "bayesian, forest and local-search, by their success",
-                          [](SearchSpace space, std::uint64_t seed) {
+                          [](const SearchSpace& space, std::uint64_t seed) {
                             return stand_alone(space, seed, std::make_unique<Portfolio>(seed));
                           }};
 

@@ -28,9 +28,10 @@ class RandomSearch final : public SearchStrategy {
 
 }  // namespace
 
-const Strategy kRandomSearch{"random", "every point once, in a random order",
-                             [](SearchSpace space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
-                               return std::make_unique<RandomSearch>(std::move(space), seed);
-                             }};
+const Strategy kRandomSearch{
+    "random", "every point once, in a random order",
+    [](const SearchSpace& space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
+      return std::make_unique<RandomSearch>(space, seed);
+    }};
 
 }  // namespace ak::agent
