@@ -60,12 +60,18 @@ std::vector<Step> steps_after(const app::SearchSetup& setup, const app::SearchOu
     return {{fmt::format("alphakernel evaluate {}{}", kernel, known),
              "check and time it, on a machine that runs kernels"}};
   const std::string folder = export_folder(codegen::export_name(run.problem->definition));
-  return {{fmt::format("alphakernel profile {}{}", kernel, known), "what limits it"},
-          {fmt::format("alphakernel export search:{}{} --output {}", outcome.loop.search, known,
-                       shell_word(folder)),
-           "a folder for C++, CMake and PyTorch"},
-          {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
-           "this search as a page"}};
+  const auto& python = run.problem->python;
+  const bool is_task = python && python->kind == "kernelbench";
+  std::vector<Step> steps{{fmt::format("alphakernel profile {}{}", kernel, known), "what limits it"}};
+  if (!python || is_task)
+    steps.push_back(
+        {fmt::format("alphakernel export search:{}{}{} --output {}", outcome.loop.search, known,
+                     is_task ? " --format kernelbench" : "", shell_word(folder)),
+         is_task ? "a module for KernelBench's evaluator" : "a folder for C++, CMake and PyTorch"});
+  steps.push_back(
+      {fmt::format("alphakernel report --search {}{} --output report.html", outcome.loop.search, db),
+       "this search as a page"});
+  return steps;
 }
 
 }  // namespace

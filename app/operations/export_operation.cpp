@@ -68,8 +68,9 @@ Answer export_kernel(const Json& request, const Context& context, const Callback
   const codegen::Problem problem = problem_of(request, choice.kernel.problem);
   const auto instance = instance_of(problem, request, choice.kernel.params);
   const Arch target = exported_arch(request, choice);
-  const auto files =
-      codegen::export_files(*instance, choice.kernel.candidate, target, app::export_facts(choice, *instance));
+  const bool module = request.at("format") == "kernelbench";
+  const auto write = module ? codegen::kernelbench_files : codegen::export_files;
+  const auto files = write(*instance, choice.kernel.candidate, target, app::export_facts(choice, *instance));
   if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
   write_exported_files(folder, *files);
   Json json{{"folder", folder.string()},
@@ -77,7 +78,8 @@ Answer export_kernel(const Json& request, const Context& context, const Callback
             {"problem", instance->definition.name},
             {"arch", target.sm()},
             {"files", Json::array()},
-            {"note", "README.md says how it is used from C++, CMake and PyTorch"}};
+            {"note", module ? "model_new.py has class ModelNew for KernelBench's evaluator"
+                            : "README.md says how it is used from C++, CMake and PyTorch"}};
   if (choice.stored) json["variant"] = choice.stored->variant;
   for (const codegen::ExportedFile& file : *files) json["files"].push_back(file.path);
   return {.content = std::move(json)};

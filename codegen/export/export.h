@@ -31,6 +31,12 @@ struct ExportFacts {
                                                              const Candidate& candidate, const Arch& arch,
                                                              const ExportFacts& facts);
 
+/// model_new.py: class ModelNew for KernelBench's evaluator, with the task's own file in it. The errors say why there is
+/// none, for example that the problem was not made from such a task.
+[[nodiscard]] Result<std::vector<ExportedFile>> kernelbench_files(const ProblemInstance& problem,
+                                                                  const Candidate& candidate,
+                                                                  const Arch& arch, const ExportFacts& facts);
+
 /// A finished kernel as a function of C++: k.launch.cuh, which one .cu file of a program includes, or which is
 /// compiled by itself. Errors as export_files().
 /// @param kernel_file next to it, as emit_kernel() writes it

@@ -24,42 +24,11 @@ std::string parameter_name(const std::string& tensor) {
   return std::ranges::find(kOwnNames, tensor) == kOwnNames.end() ? tensor : tensor + "_";
 }
 
-ExportSubject subject_of(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch) {
-  ExportSubject subject{.problem = problem,
-                        .candidate = candidate,
-                        .arch = arch,
-                        .name = export_name(problem.definition),
-                        .kernel_file = export_name(problem.definition) + ".cu",
-                        .axes = {},
-                        .derived = {},
-                        .tensors = {}};
-  for (const Axis& axis : problem.definition.axes) {
-    if (axis.varies()) subject.axes.push_back(&axis);
-    if (axis.derived) subject.derived.push_back(&axis);
-  }
-  for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
-    for (const TensorSpec& tensor : *list) {
-      const auto alias = problem.aliases.find(tensor.name);
-      subject.tensors.push_back(
-          {.spec = &tensor,
-           .name = parameter_name(tensor.name),
-           .input = list == &problem.definition.inputs,
-           .alias = alias == problem.aliases.end() ? "" : parameter_name(alias->second)});
-    }
-  }
-  return subject;
-}
-
 /// What checks an exported kernel is a program with the reference in it.
 constexpr const char* kNoKernel =
-    "its reference is a Python file, which the exported benchmark cannot check against";
-
-/// Empty where the definition can be exported.
-std::string refusal_reason(const ExportSubject& subject) {
-  const bool any = std::ranges::any_of(
-      subject.tensors, [](const ExportedTensor& tensor) { return tensor.input && !tensor.scalar(); });
-  return any ? "" : "it has no input tensors";
-}
+    "its reference is a Python file, which the exported benchmark cannot check against; of a KernelBench "
+    "task the format "
+    "kernelbench writes a module";
 
 std::string cmake_file(const ExportSubject& subject) {
   std::vector<std::string> options;
@@ -134,7 +103,40 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
                       {"origin", facts.origin}});
 }
 
+/// Empty where the definition can be exported.
+std::string refusal_reason(const ExportSubject& subject) {
+  const bool any = std::ranges::any_of(
+      subject.tensors, [](const ExportedTensor& tensor) { return tensor.input && !tensor.scalar(); });
+  return any ? "" : "it has no input tensors";
+}
+
 }  // namespace
+
+ExportSubject export_subject(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch) {
+  ExportSubject subject{.problem = problem,
+                        .candidate = candidate,
+                        .arch = arch,
+                        .name = export_name(problem.definition),
+                        .kernel_file = export_name(problem.definition) + ".cu",
+                        .axes = {},
+                        .derived = {},
+                        .tensors = {}};
+  for (const Axis& axis : problem.definition.axes) {
+    if (axis.varies()) subject.axes.push_back(&axis);
+    if (axis.derived) subject.derived.push_back(&axis);
+  }
+  for (const auto* list : {&problem.definition.inputs, &problem.definition.outputs}) {
+    for (const TensorSpec& tensor : *list) {
+      const auto alias = problem.aliases.find(tensor.name);
+      subject.tensors.push_back(
+          {.spec = &tensor,
+           .name = parameter_name(tensor.name),
+           .input = list == &problem.definition.inputs,
+           .alias = alias == problem.aliases.end() ? "" : parameter_name(alias->second)});
+    }
+  }
+  return subject;
+}
 
 std::string export_name(const Definition& definition) {
   std::string name;
@@ -145,20 +147,26 @@ std::string export_name(const Definition& definition) {
   return name.empty() || (name[0] >= '0' && name[0] <= '9') ? "kernel_" + name : name;
 }
 
-Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, const Candidate& candidate,
-                                               const Arch& arch, const ExportFacts& facts) {
-  const ExportSubject subject = subject_of(problem, candidate, arch);
+Result<std::vector<ExportedFile>> export_sources(const ExportSubject& subject) {
   if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
-  if (problem.python) return InputError{kNoKernel};
   const Result<std::string> launcher = export_launcher(subject);
   if (!launcher) return launcher.error();
-  std::vector<ExportedFile> files{
-      {subject.name + ".cu", emit_kernel(problem, candidate)},
-      {subject.name + ".h", export_header(subject)},
-      {subject.name + "_launch.cu", *launcher},
-      {subject.name + "_benchmark.cu", emit_exported_benchmark(problem, candidate, arch, subject.name)},
-      {"CMakeLists.txt", cmake_file(subject)},
-      {"README.md", readme(subject, facts)}};
+  return std::vector<ExportedFile>{{subject.name + ".cu", emit_kernel(subject.problem, subject.candidate)},
+                                   {subject.name + ".h", export_header(subject)},
+                                   {subject.name + "_launch.cu", *launcher}};
+}
+
+Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, const Candidate& candidate,
+                                               const Arch& arch, const ExportFacts& facts) {
+  const ExportSubject subject = export_subject(problem, candidate, arch);
+  Result<std::vector<ExportedFile>> sources = export_sources(subject);
+  if (!sources) return sources;
+  if (problem.python) return InputError{kNoKernel};
+  std::vector<ExportedFile> files = *std::move(sources);
+  files.push_back(
+      {subject.name + "_benchmark.cu", emit_exported_benchmark(problem, candidate, arch, subject.name)});
+  files.push_back({"CMakeLists.txt", cmake_file(subject)});
+  files.push_back({"README.md", readme(subject, facts)});
   for (ExportedFile& file : export_torch(subject)) files.push_back(std::move(file));
   return files;
 }
@@ -167,7 +175,7 @@ Result<std::string> launch_header(const ProblemInstance& problem, const Candidat
                                   const Arch& arch, const std::string& kernel_file) {
   Candidate finished = candidate;
   finished.plan = finished_plan(problem, candidate);
-  ExportSubject subject = subject_of(problem, finished, arch);
+  ExportSubject subject = export_subject(problem, finished, arch);
   subject.kernel_file = kernel_file;
   if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
   return export_launch_header(subject);

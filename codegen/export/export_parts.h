@@ -34,6 +34,13 @@ struct ExportSubject {
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
 };
 
+/// What every file mentions of a kernel; refers to `problem` and `candidate`.
+[[nodiscard]] ExportSubject export_subject(const ProblemInstance& problem, const Candidate& candidate,
+                                           const Arch& arch);
+
+/// NAME.cu, NAME.h and NAME_launch.cu. Errors as export_files().
+[[nodiscard]] Result<std::vector<ExportedFile>> export_sources(const ExportSubject& subject);
+
 /// "float32 [M, N]"; "float32, a scalar".
 [[nodiscard]] std::string shape_text(const TensorSpec& tensor);
 
@@ -46,5 +53,18 @@ struct ExportSubject {
 
 /// torch/: the source of the operators, how it is built, and a check against the definition's reference.
 [[nodiscard]] std::vector<ExportedFile> export_torch(const ExportSubject& subject);
+
+/// A pybind11 module with the one function NAME(), which takes inputs and returns outputs. NAME.h has to be next to it.
+[[nodiscard]] std::string module_binding(const ExportSubject& subject);
+
+/// Axes that vary and are no size of an input: who calls a function of PyTorch has to give them.
+[[nodiscard]] std::vector<std::string> sizes_without_input(const ExportSubject& subject);
+
+/// Options of nvcc as a Python list.
+[[nodiscard]] std::string target_flags(const ExportSubject& subject);
+/// As TORCH_CUDA_ARCH_LIST names it: "9.0a".
+[[nodiscard]] std::string torch_arch(const Arch& arch);
+/// A text as a Python literal.
+[[nodiscard]] std::string python_text(const std::string& text);
 
 }  // namespace ak::codegen

@@ -278,25 +278,6 @@ class TorchWriter {
   std::vector<const ExportedTensor*> tensors_;  ///< inputs that are no scalars
 };
 
-std::string target_flags(const ExportSubject& subject) {
-  const std::string sm = subject.arch.sm().substr(3);
-  std::vector<std::string> flags{"\"-O3\"", "\"-std=c++20\"",
-                                 fmt::format("\"-gencode=arch=compute_{0},code=sm_{0}\"", sm)};
-  // torch.utils.cpp_extension takes the arithmetic of small types away, which kernels use.
-  for (const char* taken : {"HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_OPERATORS",
-                            "BFLOAT16_CONVERSIONS", "BFLOAT162_OPERATORS"})
-    flags.push_back(fmt::format("\"-U__CUDA_NO_{}__\"", taken));
-  for (const std::string& option : subject.candidate.plan.options)
-    flags.push_back(fmt::format("\"{}\"", nvcc_flag(option)));
-  return fmt::format("[{}]", fmt::join(flags, ", "));
-}
-
-/// As TORCH_CUDA_ARCH_LIST names it: "9.0a".
-std::string torch_arch(const Arch& arch) {
-  return fmt::format("{}.{}{}", arch.major, arch.minor,
-                     arch.feature == 0 ? "" : std::string(1, arch.feature));
-}
-
 std::string setup_file(const ExportSubject& subject) {
   return export_text("setup.py", {{"name", subject.name},
                                   {"arch_list", torch_arch(subject.arch)},
@@ -306,9 +287,6 @@ std::string setup_file(const ExportSubject& subject) {
 std::string package_file(const ExportSubject& subject) {
   return export_text("package.py", {{"name", subject.name}});
 }
-
-/// A text as a Python literal.
-std::string python_text(const std::string& text) { return Json(text).dump(-1, ' ', true); }
 
 std::string python_params(const Params& params) {
   std::vector<std::string> list;
@@ -323,13 +301,7 @@ std::string python_params(const Params& params) {
 /// Axes that no input has, as a Python list.
 std::string given_axes_list(const ExportSubject& subject) {
   std::vector<std::string> given;
-  for (const Axis* axis : subject.axes) {
-    const bool found = std::ranges::any_of(subject.tensors, [&](const ExportedTensor& tensor) {
-      return tensor.input && !tensor.scalar() &&
-             std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
-    });
-    if (!found) given.push_back(python_text(axis->name));
-  }
+  for (const std::string& name : sizes_without_input(subject)) given.push_back(python_text(name));
   return fmt::format("[{}]", fmt::join(given, ", "));
 }
 
@@ -396,13 +368,54 @@ std::vector<ExportedFile> export_torch(const ExportSubject& subject) {
           {"torch/check.py", check_file(subject)}};
 }
 
-std::string plain_binding(const std::string& operators, const std::string& name) {
+/// The functions of the operators, of which the module has one.
+static std::string bound(const std::string& operators, const std::string& name, std::string_view function) {
   std::string text = operators.substr(0, operators.find("TORCH_LIBRARY_FRAGMENT"));
   const std::string include = fmt::format("\"../{}.h\"", name);
   if (const std::size_t at = text.find(include); at != std::string::npos)
     text.replace(at, include.size(), fmt::format("\"{}.h\"", name));
   return "#include <torch/extension.h>\n\n" + text +
-         fmt::format("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def(\"{}\", &compute_out); }}\n", name);
+         fmt::format("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def(\"{}\", &{}); }}\n", name, function);
 }
+
+std::string plain_binding(const std::string& operators, const std::string& name) {
+  return bound(operators, name, "compute_out");
+}
+
+std::string module_binding(const ExportSubject& subject) {
+  return bound(TorchWriter(subject).source(), subject.name, "compute");
+}
+
+std::vector<std::string> sizes_without_input(const ExportSubject& subject) {
+  std::vector<std::string> names;
+  for (const Axis* axis : subject.axes) {
+    const bool found = std::ranges::any_of(subject.tensors, [&](const ExportedTensor& tensor) {
+      return tensor.input && !tensor.scalar() &&
+             std::ranges::find(*tensor.spec->shape, axis->name) != tensor.spec->shape->end();
+    });
+    if (!found) names.push_back(axis->name);
+  }
+  return names;
+}
+
+std::string target_flags(const ExportSubject& subject) {
+  const std::string sm = subject.arch.sm().substr(3);
+  std::vector<std::string> flags{"\"-O3\"", "\"-std=c++20\"",
+                                 fmt::format("\"-gencode=arch=compute_{0},code=sm_{0}\"", sm)};
+  // torch.utils.cpp_extension takes the arithmetic of small types away, which kernels use.
+  for (const char* taken : {"HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_OPERATORS",
+                            "BFLOAT16_CONVERSIONS", "BFLOAT162_OPERATORS"})
+    flags.push_back(fmt::format("\"-U__CUDA_NO_{}__\"", taken));
+  for (const std::string& option : subject.candidate.plan.options)
+    flags.push_back(fmt::format("\"{}\"", nvcc_flag(option)));
+  return fmt::format("[{}]", fmt::join(flags, ", "));
+}
+
+std::string torch_arch(const Arch& arch) {
+  return fmt::format("{}.{}{}", arch.major, arch.minor,
+                     arch.feature == 0 ? "" : std::string(1, arch.feature));
+}
+
+std::string python_text(const std::string& text) { return Json(text).dump(-1, ' ', true); }
 
 }  // namespace ak::codegen

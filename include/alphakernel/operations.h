@@ -2151,6 +2151,7 @@ struct ExportKernelRequest {
   std::optional<std::string> path;  ///< instead of a variant, a kernel file ending in .cu
   std::optional<std::string> device;  ///< fastest on the device of this name, or part of it
   std::optional<std::string> arch;  ///< what it is built for (default: what it was evaluated for)
+  std::optional<std::string> format;  ///< kernelbench: only model_new.py, for problems made from KernelBench's tasks; one of folder, kernelbench (default: "folder")
   std::optional<bool> overwrite;  ///< write into a folder that is not empty (default: false)
   std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
@@ -2162,6 +2163,7 @@ struct ExportKernelRequest {
     visitor("path", self.path);
     visitor("device", self.device);
     visitor("arch", self.arch);
+    visitor("format", self.format);
     visitor("overwrite", self.overwrite);
     visitor("problem", self.problem);
     visitor("params", self.params);

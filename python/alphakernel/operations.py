@@ -1546,6 +1546,7 @@ class Operations:
         path: Optional[str] = None,
         device: Optional[str] = None,
         arch: Optional[str] = None,
+        format: Optional[str] = None,
         overwrite: Optional[bool] = None,
         problem: Optional[str] = None,
         params: Optional[Dict[str, Scalar]] = None,
@@ -1559,6 +1560,7 @@ class Operations:
         path: instead of a variant, a kernel file ending in .cu
         device: fastest on the device of this name, or part of it
         arch: what it is built for (default: what it was evaluated for)
+        format: kernelbench: only model_new.py, for problems made from KernelBench's tasks; one of folder, kernelbench (default: "folder")
         overwrite: write into a folder that is not empty (default: false)
         problem: name as list_problems gives it, or the folder of a problem of your own
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
@@ -1569,6 +1571,7 @@ class Operations:
             "path": path,
             "device": device,
             "arch": arch,
+            "format": format,
             "overwrite": overwrite,
             "problem": problem,
             "params": params,

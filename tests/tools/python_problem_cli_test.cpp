@@ -278,3 +278,32 @@ TEST_CASE("the script that audits an import writes a row for each task, and keep
   CHECK(audit().out == first.out);
   CHECK(read_file(table) == rows);  // seconds included: nothing was audited again
 }
+
+TEST_CASE(
+    "a kernel for a KernelBench task becomes a ModelNew that calls it with inputs and weights in its order") {
+  if (!has_pytorch()) return;
+  const std::string files = AK_SOURCE_DIR "/tests/tools/kernelbench_task/";
+  Sandbox box;
+  const ProgramResult made = make(box, read_file(files + "task.py"));
+  INFO(made.out << made.err);
+  REQUIRE(made.exit_code == 0);
+  const std::string problem = (box.folder / "made").string(), folder = (box.folder / "out").string();
+  const auto exported = [&](const std::string& output, const std::vector<std::string>& format) {
+    std::vector<std::string> arguments{"export", files + "linear.cu", "--problem", problem, "--arch",
+                                       "sm_90a", "--output",          output};
+    arguments.insert(arguments.end(), format.begin(), format.end());
+    return box.run(arguments);
+  };
+  const ProgramResult written = exported(folder, {"--format", "kernelbench"});
+  INFO(written.out << written.err);
+  REQUIRE(written.exit_code == 0);
+  CHECK_THAT(written.out, Catch::Contains("1 file; model_new.py has class ModelNew"));
+  const ProgramResult ran =
+      run_program({"/usr/bin/env", "TORCH_EXTENSIONS_DIR=" + (box.folder / "built").string(),
+                   runtime::find_python("").program, files + "try_model_new.py", folder + "/model_new.py"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
+  const ProgramResult refused = exported((box.folder / "other").string(), {});
+  CHECK(refused.exit_code == code(ExitCode::no_kernel));
+  CHECK_THAT(refused.err, Catch::Contains("the format kernelbench"));
+}

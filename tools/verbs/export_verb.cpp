@@ -3,6 +3,7 @@
 
 #include "app/export/kernel_export.h"
 #include "core/error.h"
+#include "tools/choice_options.h"
 #include "tools/kernel_arguments.h"
 #include "tools/operation_call.h"
 #include "verb_table.h"
@@ -18,6 +19,7 @@ constexpr const char* kExportExamples =
     "  alphakernel export search:12 --output softmax/       # what a search ended with\n"
     "  alphakernel export --best softmax_bf16 --device h200 --output softmax/\n"
     "  alphakernel export fast.cu --arch sm_90a --output softmax/\n"
+    "  alphakernel export search:12 --problem relu/ --format kernelbench --output out/   # out/model_new.py\n"
     "\n"
     "Then: cmake -S softmax -B softmax/build && cmake --build softmax/build, or python3 "
     "softmax/torch/check.py.\n";
@@ -49,7 +51,7 @@ int run_export(const app::Arguments& arguments) {
       "operators, and a README with what was measured. A kernel that is known to be wrong is not exported.",
       "alphakernel export"};
   set_style(app, kExportExamples);
-  std::string word, best, device, arch, output, database;
+  std::string word, best, device, arch, output, database, format = "folder";
   bool json = false, force = false;
   add_kernel(app, "kernel", word)->required(false);
   app.add_option("--best", best, "instead of a kernel: the fastest verified one of this definition")
@@ -58,6 +60,9 @@ int run_export(const app::Arguments& arguments) {
                  "the product whose measurements are shown (with --best: part of its name)");
   app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
   app.add_option("-o,--output", output, "the folder; created if it does not exist")->required();
+  add_choice(
+      app, "--format", format, {"folder", "kernelbench"},
+      "kernelbench: only model_new.py with class ModelNew, for problems made from KernelBench's tasks");
   app.add_flag("--force", force, "write into a folder that is not empty");
   app.add_option("--db", database, "performance database");
   app.add_flag("--json", json, "print JSON");
@@ -72,16 +77,16 @@ int run_export(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   if (!choice) fail(ExitCode::usage, "name a kernel first, or --best DEFINITION");
   Json request = exported_request(*choice, wanted, problem_flags);
-  request.update({{"folder", output}, {"overwrite", force}});
+  request.update({{"folder", output}, {"overwrite", force}, {"format", format}});
   if (best.empty()) add_text(request, "device", device);
   add_text(request, "arch", arch);
   const operations::Answer answer = call_operation("export_kernel", request, "export", arguments);
   if (json)
     print_json(answer);
   else
-    fmt::print("{}: {} for {}, {} files; README.md says how they are used\n", output,
-               answer.content["problem"].get<std::string>(), answer.content["arch"].get<std::string>(),
-               answer.content["files"].size());
+    fmt::print("{}: {} for {}, {} file{}; {}\n", output, answer.content["problem"].get<std::string>(),
+               answer.content["arch"].get<std::string>(), answer.content["files"].size(),
+               answer.content["files"].size() == 1 ? "" : "s", answer.content["note"].get<std::string>());
   return 0;
 }
 
