@@ -76,20 +76,29 @@ std::string list_of(const std::vector<db::Insight>& insights, std::string_view k
   return text;
 }
 
+/// A section; where there is nothing to say, what would fill it.
+std::string section(std::string_view heading, std::string_view about, const std::string& found,
+                    std::string_view what_fills_it) {
+  return found.empty() ? fmt::format("\n## {}\n\nNothing yet: {}.\n", heading, what_fills_it)
+                       : fmt::format("\n## {}\n\n{}\n{}", heading, about, found);
+}
+
 std::string patterns(const std::map<std::string, std::vector<db::Insight>>& by_scope) {
-  std::string text =
-      "## Optimisation patterns\n\nWhat changed times, in pairs of kernels that differ in nothing else, and "
-      "what models added or left out.\n";
+  std::string text;
   for (const auto& [title, insights] : by_scope) {
     const std::string found = list_of(insights, "template") + list_of(insights, "tunable") +
                               list_of(insights, "pattern") + list_of(insights, "bottleneck");
     if (!found.empty()) text += fmt::format("\n### {}\n\n{}", title, found);
   }
-  return text;
+  return section(
+      "Optimisation patterns",
+      "What changed times, in pairs of kernels that differ in nothing else, and what models added or left "
+      "out.",
+      text, "searches of some dozen evaluations show what changes times");
 }
 
 std::string without_success(const std::map<std::string, std::vector<db::Insight>>& by_scope) {
-  std::string text = "\n## What models tried\n\nGreatest effect first, then what did not pass.\n";
+  std::string text;
   for (const auto& [title, insights] : by_scope) {
     std::vector<db::Insight> attempts;
     for (const db::Insight& insight : insights)
@@ -100,7 +109,8 @@ std::string without_success(const std::map<std::string, std::vector<db::Insight>
     std::string found = list_of(attempts, "attempt") + list_of(insights, "failure");
     if (!found.empty()) text += fmt::format("\n### {}\n\n{}", title, found);
   }
-  return text;
+  return section("What models tried", "Greatest effect first, then what did not pass.", text,
+                 "searches that ask a model (`--proposer llm` or `hybrid`) fill it");
 }
 
 std::string arch_limits(const Arch& arch) {
@@ -157,9 +167,7 @@ std::vector<TreeSample> samples_of(const std::vector<const TimedVariant*>& point
 }
 
 std::string trees(const std::filesystem::path& database, const std::vector<db::InsightScope>& scopes) {
-  std::string text =
-      "\n## Decision trees\n\nWhich tunables and parameters decide, by the mean over the points that were "
-      "timed; the faster side first.\n";
+  std::string text;
   for (const db::InsightScope& scope : scopes) {
     const std::vector<TimedVariant> variants = timed_variants(database, scope);
     std::map<std::string, std::vector<const TimedVariant*>> by_source;
@@ -171,7 +179,11 @@ std::string trees(const std::filesystem::path& database, const std::vector<db::I
         text += fmt::format("\n### {}: {}\n\n{}", scope_title(scope), plain(points.front()->name), tree);
     }
   }
-  return text;
+  return section(
+      "Decision trees",
+      "Which tunables and parameters decide, by the mean over the points that were timed; the faster side "
+      "first.",
+      text, fmt::format("a tree takes {} timed points of one source", kMinTreePoints));
 }
 
 bool matches(const db::InsightScope& scope, const db::InsightFilter& filter) {
@@ -196,7 +208,7 @@ std::string knowledge_page(const std::filesystem::path& database, const db::Insi
   if (filter.arch.empty()) archs = {"sm_80", "sm_90a", "sm_120a"};
   for (const db::InsightScope& scope : scopes) archs.insert(scope.arch);
   return "# What is known\n\nFrom measurements in this database; numbers in brackets are rows of "
-         "`variants`.\n\n" +
+         "`variants`.\n" +
          patterns(by_scope) + guides(database, archs) + trees(database, scopes) + without_success(by_scope);
 }
 

@@ -155,6 +155,12 @@ TEST_CASE("insights are kept by what they are about, and found by any form of th
   filter.words = "hardly";
   CHECK(db::find_insights(file, filter).empty());
   CHECK(knowledge_page(file, {}).find("double buffered tiles") != std::string::npos);
+  // The section that this fills has its introduction, the others say what would fill them.
+  CHECK(knowledge_page(file, {}).find("Nothing yet: a tree takes 30 timed points of one source.") !=
+        std::string::npos);
+  db::InsightFilter unknown;
+  unknown.algorithm = "none";
+  CHECK(knowledge_page(file, unknown).find("Nothing yet: searches that ask a model") != std::string::npos);
 }
 
 TEST_CASE("a decision tree splits by what decides, and only by that") {
