@@ -25,10 +25,11 @@ def _clamped(x, low=None, high=None):
 
 
 def _gelu(x, approximate="none"):
+    """Without sums that cancel: a result near zero is as exact as any, also where it is the only one of a tensor."""
     if approximate == "none":
-        return "(real(0.5) * {0} * (real(1) + erf({0} * real({1!r}))))".format(x, math.sqrt(0.5))
-    return "(real(0.5) * {0} * (real(1) + tanh(real({1!r}) * ({0} + real(0.044715) * {0} * {0} * {0}))))".format(
-        x, math.sqrt(2 / math.pi))
+        return "(real(0.5) * {0} * erfc({0} * real({1!r})))".format(x, -math.sqrt(0.5))
+    return "({0} / (real(1) + exp(real({1!r}) * ({0} + real(0.044715) * {0} * {0} * {0}))))".format(
+        x, -2 * math.sqrt(2 / math.pi))
 
 
 def _elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
