@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/text/suggest.h"
 #include "profiler/analysis/metric_catalog.h"
@@ -59,10 +60,9 @@ std::string rows(std::span<const Row> table, const Quantities& quantities) {
 }
 
 std::string bar(double percent) {
-  constexpr int kWidth = 30;
-  const int full = std::clamp(static_cast<int>(percent / 100 * kWidth + 0.5), 0, kWidth);
-  return std::string(static_cast<std::size_t>(full), '#') +
-         std::string(static_cast<std::size_t>(kWidth - full), '.');
+  constexpr std::size_t kWidth = 30;
+  const auto full = static_cast<std::size_t>(std::lround(std::clamp(percent / 100, 0.0, 1.0) * kWidth));
+  return std::string(full, '#') + std::string(kWidth - full, '.');
 }
 
 std::string unit_rows(const Analysis& analysis) {
