@@ -74,7 +74,7 @@ OfferResult Champion::offer(const Completed& candidate, int iteration, RowId var
     return OfferResult::challenges;
   }
   // a faster one narrows down who is tied with it, so that who leads now may have been offered before
-  lead(ranking_.front().predicted ? first_of_ranking() : std::move(entry));
+  lead(ranking_.front().predicted ? first_of_ranking() : entry);
   return OfferResult::leads;
 }
 
@@ -125,7 +125,8 @@ const Champion::Entry& Champion::first_of_ranking() const {
     return entry.predicted && entry.predicted->score <= fastest->high;
   });
   const Entry* first = &ranking_.front();
-  for (const Entry& entry : std::ranges::subrange(ranking_.begin(), tied)) {
+  for (auto at = ranking_.begin(); at != tied; ++at) {
+    const Entry& entry = *at;
     const auto &cost_ns = entry.completed.result.score_ns, &lowest_ns = first->completed.result.score_ns;
     if (cost_ns && (!lowest_ns || *cost_ns <= *lowest_ns * (1 - kMinGain))) first = &entry;
   }

@@ -43,7 +43,7 @@ void ProposalSchedule::fill(std::optional<double> best_ns) {
     if (next->why_pruned.empty())
       submit(std::move(next->item), best_ns);
     else
-      prune(std::move(next->item), std::move(next->why_pruned), best_ns);
+      prune(next->item, std::move(next->why_pruned), best_ns);
   }
 }
 
@@ -61,7 +61,7 @@ void ProposalSchedule::submit(PredictedProposal item, std::optional<double> best
 }
 
 /// Kept with its reason and the prediction, but no evaluation: it counts towards no budget.
-void ProposalSchedule::prune(PredictedProposal item, std::string why, std::optional<double> best_ns) {
+void ProposalSchedule::prune(const PredictedProposal& item, std::string why, std::optional<double> best_ns) {
   Completed never;
   never.request = request_for(item.proposal, best_ns);
   never.result.outcome.status = Status::pruned;

@@ -48,7 +48,7 @@ class ProposalSchedule {
   [[nodiscard]] std::int64_t search_limit() const;
   [[nodiscard]] EvaluationRequest request_for(const Proposal& proposal, std::optional<double> best_ns) const;
   void submit(PredictedProposal item, std::optional<double> best_ns);
-  void prune(PredictedProposal item, std::string why, std::optional<double> best_ns);
+  void prune(const PredictedProposal& item, std::string why, std::optional<double> best_ns);
   void tell(const Proposal& proposal, std::optional<double> time_ns, RowId evaluation);
 
   const SearchContext& context_;

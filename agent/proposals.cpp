@@ -149,10 +149,11 @@ void Proposals::search(std::size_t index, std::optional<double> start_ns) {
 void Proposals::open(std::size_t index) {
   TemplateSearch& added = searches_[index];
   const Candidate& candidate = added.candidate;
-  SearchSpace space{candidate.plan.tunables, enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
+  const SearchSpace space{candidate.plan.tunables,
+                          enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
   added.start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
   space_points_ += std::ssize(space.points) - (added.start_allowed && added.start_in_space ? 1 : 0);
-  added.strategy = strategy_->make(std::move(space), derive_seed(seed_, index + 1));
+  added.strategy = strategy_->make(space, derive_seed(seed_, index + 1));
   active_.push_back(index);
 }
 

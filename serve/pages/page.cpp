@@ -51,8 +51,10 @@ struct PageFiles {
 };
 
 void put(std::map<std::string, PageFiles>& pages, const fs::path& file, std::string text) {
-  if (file.extension() == ".sql") pages[file.stem().string()].sql = std::move(text);
-  if (file.extension() == ".md") pages[file.stem().string()].text = std::move(text);
+  if (file.extension() == ".sql")
+    pages[file.stem().string()].sql = std::move(text);
+  else if (file.extension() == ".md")
+    pages[file.stem().string()].text = std::move(text);
 }
 
 /// The rows before one that cannot be computed, and in its place a row that says so.

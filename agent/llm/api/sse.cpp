@@ -30,7 +30,7 @@ void SseParser::line() {
   const std::string field = text.substr(0, colon);
   std::string value = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (value.starts_with(' ')) value.erase(0, 1);
-  if (field == "event") event_.name = std::move(value);
+  if (field == "event") event_.name = value;
   if (field != "data") return;
   if (std::exchange(has_data_, true)) event_.data += '\n';
   event_.data += value;
