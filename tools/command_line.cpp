@@ -32,7 +32,7 @@ std::vector<std::string> known_flags(const CLI::App& app) {
 
 [[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
   const std::string flag = extra.substr(0, extra.find('='));
-  if (flag.rfind("-", 0) == 0) {
+  if (flag.starts_with('-')) {
     const CLI::Option* algorithm = app.get_option_no_throw("--algorithm");
     const bool of_problem = algorithm != nullptr && algorithm->count() == 0 && app.count("--problem") == 0;
     fail(ExitCode::usage, "unknown flag '{}'{} ({}--help lists the flags)", flag,

@@ -53,7 +53,7 @@ Json first_row(const ResultFolder& folder, const std::string& sql) {
 }
 
 /// Adds the name of the run to rows that have the number of its search.
-Json named(Json rows_of_searches, const Manifest& manifest) {
+Json named(const Json& rows_of_searches, const Manifest& manifest) {
   Json list = Json::array();
   for (const Json& row : rows_of_searches) {
     Json entry = {{"run", manifest.runs.at(row["search"].get<std::size_t>() - 1).name}};

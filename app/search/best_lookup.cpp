@@ -34,7 +34,8 @@ double distance_of(const AxisValues& a, const AxisValues& b) {
 
 bool same_params(const Json& stored, const Params& params) {
   Json json = Json::object();
-  for (const auto& [name, value] : params) std::visit([&](const auto& v) { json[name] = v; }, value);
+  for (const auto& [name, value] : params)
+    std::visit([&cell = json[name]](const auto& v) { cell = v; }, value);
   return stored == json;
 }
 
@@ -149,7 +150,8 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best,
   }
   std::ranges::stable_sort(found, {}, [](const auto& entry) { return entry.first; });
   std::vector<agent::FirstPoint> points;
-  for (auto& [rank, first] : found) {
+  for (auto& entry : found) {
+    agent::FirstPoint& first = entry.second;
     const bool known = std::ranges::any_of(points, [&](const agent::FirstPoint& other) {
       return other.template_index == first.template_index && other.point == first.point;
     });

@@ -152,7 +152,7 @@ void limit_tokens(SearchRun& search) {
 void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   SearchRun& search = setup.run;
   if (!search.target.device) return;
-  const auto add = [&](const BestPoints& best, FirstPointOptions first_point_options) {
+  const auto add = [&](const BestPoints& best, const FirstPointOptions& first_point_options) {
     for (agent::FirstPoint& first : first_points(best, first_point_options, search.problem, search.templates,
                                                  *search.target.device, search.target.arch))
       search.first_points.push_back(std::move(first));

@@ -61,9 +61,12 @@ std::string grid(const Axes& axes) {
   const double rough = axes.last_x / 5;
   const double power = std::pow(10, std::floor(std::log10(std::max(rough, 1.0))));
   const double step = std::max(1.0, std::floor(rough / power) * power);
-  for (double value = step; value <= axes.last_x; value += step)
+  const auto ticks = static_cast<int>(axes.last_x / step);
+  for (int tick = 1; tick <= ticks; ++tick) {
+    const double value = tick * step;
     svg += fmt::format("<text x='{:.1f}' y='{}' text-anchor='middle'>{:.0f}</text>\n", axes.x(value),
                        kBottom + 18, value);
+  }
   return svg;
 }
 
