@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/check/data_set_builder.h"
+#include "runtime/check/typical_results.h"
 
 namespace ak::runtime {
 namespace {
@@ -57,9 +58,23 @@ Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLay
 
 std::optional<Outcome> DataStore::make_references(DataSetBuilder& builder) {
   const auto start = steady_clock::now();
-  auto failed = or_out_of_memory(*builder.data()->workload, [&] { return builder.make_references(); });
+  auto failed = or_out_of_memory(*builder.data()->workload, [&]() -> std::optional<Outcome> {
+    const auto typical = typical_of(*builder.data());
+    return typical ? builder.make_references(*typical) : typical.error();
+  });
   making_ms_ += std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
   return failed;
+}
+
+Result<std::vector<TypicalResult>, Outcome> DataStore::typical_of(const DataSet& set) {
+  if (!has_few_results(run_context_.problem, *set.workload)) return std::vector<TypicalResult>{};
+  const std::pair key(set.workload, set.distribution);
+  if (const auto known = typical_.find(key); known != typical_.end()) return known->second;
+  auto builder = make_changing(*set.workload, set.distribution);
+  if (!builder) return std::vector<TypicalResult>{};
+  auto results = typical_results(run_context_.problem, **builder);
+  if (results) typical_[key] = *results;
+  return results;
 }
 
 Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const WorkloadLayout& workload,

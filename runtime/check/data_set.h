@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,12 +76,15 @@ class DataStore {
 
  private:
   void make_room(std::size_t bytes);
+  /// What is typical of `set`'s outputs; empty where all have enough elements, or where memory is short.
+  [[nodiscard]] Result<std::vector<TypicalResult>, Outcome> typical_of(const DataSet& set);
 
   RunContext& run_context_;
   Reference& reference_;
   std::size_t budget_bytes_;
   double making_ms_ = 0;
   std::list<std::shared_ptr<const DataSet>> sets_;  ///< most recently used first
+  std::map<std::pair<const WorkloadLayout*, std::string>, std::vector<TypicalResult>> typical_;
 };
 
 }  // namespace ak::runtime

@@ -156,13 +156,20 @@ std::uint64_t DataSetBuilder::hash_inputs() {
   return all;
 }
 
-std::optional<Outcome> DataSetBuilder::make_references() {
+std::optional<Outcome> DataSetBuilder::compute_references() {
   if (not_drawn_) return not_drawn_;
   const std::uint64_t contents = hash_inputs();
   for (const ReferencePart part : {ReferencePart::exact, ReferencePart::twin})
     if (auto failed = compute(part, contents)) return failed;
-  for (ReferenceData& reference : set_->references)
-    if (auto failed = derive_bounds(reference)) return failed;
+  return std::nullopt;
+}
+
+std::optional<Outcome> DataSetBuilder::make_references(const std::vector<TypicalResult>& typical) {
+  if (auto failed = compute_references()) return failed;
+  for (std::size_t i = 0; i < set_->references.size(); ++i) {
+    const TypicalResult& of_output = typical.empty() ? TypicalResult{} : typical.at(i);
+    if (auto failed = derive_bounds(set_->references[i], of_output)) return failed;
+  }
   return std::nullopt;
 }
 
@@ -216,17 +223,20 @@ void DataSetBuilder::measure(ReferenceData& reference) {
   run_context_.synchronize("the measuring of rows");
 }
 
-std::optional<Outcome> DataSetBuilder::derive_bounds(ReferenceData& reference) {
+std::optional<Outcome> DataSetBuilder::derive_bounds(ReferenceData& reference, const TypicalResult& typical) {
   const TensorLayout& layout = run_context_.problem.tensors[reference.tensor];
   measure(reference);
+  reference.rms = std::max(reference.rms, typical.rms);
   const ErrorLimits no_limits{.element = 1e300, .far = 1e300};
-  const Comparison own = compare_output(run_context_, *set_, reference, std::nullopt, no_limits).comparison;
+  Comparison own = compare_output(run_context_, *set_, reference, std::nullopt, no_limits).comparison;
   const std::string where = fmt::format("{} on workload {}, distribution {}", layout.name,
                                         set_->workload->name, set_->distribution);
   if (own.unwritten > 0 && info(layout.dtype).floating) {
     return reference_fault(
         fmt::format("the reference never writes element {} of {}", own.first_unwritten, where));
   }
+  own.rms_error = std::max(own.rms_error, typical.rms_error);
+  own.max_error = std::max(own.max_error, typical.max_error);
   reference.bounds = bounds_of(run_context_, *set_, reference, own);
   const std::int64_t allowed = info(layout.dtype).floating ? 0 : reference.bounds.strays;
   if (own.wrong > allowed || own.far > 0) {

@@ -32,7 +32,9 @@ class DataSetBuilder {
   void put(std::size_t input, std::string_view bytes);
   /// Hashes the inputs and computes both parts of the reference on them; an input that a candidate may
   /// overwrite must hold what fill() left. Errors: invalid_reference, unsupported.
-  [[nodiscard]] std::optional<Outcome> make_references();
+  [[nodiscard]] std::optional<Outcome> compute_references();
+  /// The same, and what results must stay within. @param typical of each reference, where its output has few elements
+  [[nodiscard]] std::optional<Outcome> make_references(const std::vector<TypicalResult>& typical);
 
   /// Changes with every fill() and make_references().
   [[nodiscard]] std::shared_ptr<const DataSet> data() const { return set_; }
@@ -46,7 +48,7 @@ class DataSetBuilder {
   [[nodiscard]] std::uint64_t hash_inputs();
   [[nodiscard]] std::optional<Outcome> compute(ReferencePart part, std::uint64_t contents);
   void measure(ReferenceData& reference);
-  [[nodiscard]] std::optional<Outcome> derive_bounds(ReferenceData& reference);
+  [[nodiscard]] std::optional<Outcome> derive_bounds(ReferenceData& reference, const TypicalResult& typical);
   [[nodiscard]] const std::string& name_of(std::size_t tensor) const {
     return run_context_.problem.tensors[tensor].name;
   }

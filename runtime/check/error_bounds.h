@@ -16,6 +16,11 @@ struct RoundingError {
   double rms = 0, element = 0;
 };
 
+/// Of an output over several draws of its inputs: the scale of its values, and the twin's errors relative to it.
+struct TypicalResult {
+  double rms = 0, rms_error = 0, max_error = 0;
+};
+
 /// What an output's errors must stay within. Sized for one tensor: chance puts a few of many elements further
 /// out than all others.
 struct ErrorBounds {

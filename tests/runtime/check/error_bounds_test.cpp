@@ -5,11 +5,13 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "core/plan/random_input.h"
+#include "runtime/check/typical_results.h"
 
 namespace ak::runtime {
 namespace {
@@ -100,6 +102,17 @@ Products products(int depth, const Draw& activation, const Draw& weight, std::ui
     result.in_halves.push_back(bf16(bf16(halves[0]) + bf16(halves[1])));
   }
   return result;
+}
+
+TEST_CASE("what is typical of few results has the scale of them all, and passes over what is not finite") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<ResultPair> pairs{{3, 3}, {-4, -4.5}, {infinity, infinity}, {0, std::nan("")}};
+  const TypicalResult typical = typical_result(pairs);
+  const double rms = std::sqrt(12.5);
+  CHECK(typical.rms == Approx(rms));
+  CHECK(typical.max_error == Approx(0.5 / (4 + rms)));
+  CHECK(typical.rms_error == Approx(0.5 / (4 + rms) / std::sqrt(2.0)));
+  CHECK(typical_result({}).rms == 0);
 }
 
 TEST_CASE("a mantissa of 3 bits is refused for products of 8 and 4 bits under every distribution") {

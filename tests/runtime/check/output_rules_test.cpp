@@ -63,6 +63,29 @@ TEST_CASE("an exact output is the exact result, rounded once") {
   check_status(most, kernel(one_off, type), Status::ok);
 }
 
+TEST_CASE("an honest formula is accepted on an output of one element, and a poorer one is not") {
+  TinyProblem tiny{.expression = "0.5 * a[i] * (1 + erf(a[i] / sqrt(2.0)))", .check_sizes = {1}};
+  tiny.distributions = {{"normal", InputKind::normal, 2, 0}};
+  EmulatorBench bench(tiny);
+  const auto run = [&](const std::string& value, std::uint64_t seed) {
+    // Compared with the seed, or the program would be one that was evaluated before.
+    auto request =
+        bench.request(kernel("if (i < n && n < 1000 + " + std::to_string(seed) + ") c[i] = " + value + ";"));
+    request.seed = seed;
+    return bench.run(std::move(request));
+  };
+  int refused = 0;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    const EvaluationResult honest = run("0.5f * a[i] * (1 + erff(a[i] * 0.70710678f))", seed);
+    INFO("seed " << seed << "\n" << describe(honest));
+    CHECK(honest.outcome.status == Status::ok);
+    const EvaluationResult poorer =
+        run("0.5f * a[i] * (1 + tanhf(0.79788456f * (a[i] + 0.044715f * a[i] * a[i] * a[i])))", seed);
+    refused += poorer.outcome.status == Status::incorrect;
+  }
+  CHECK(refused >= 18);  // where the value is near 0 or large, the two formulas agree
+}
+
 TEST_CASE("a mantissa of 3 bits is refused where the type has 16") {
   for (const DType dtype : {DType::bfloat16, DType::float16}) {
     TinyProblem tiny{.dtype = dtype, .check_sizes = {1000}};
