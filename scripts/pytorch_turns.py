@@ -32,7 +32,7 @@ import pytorch_baseline
 from turn_client import Side, SideError
 from turn_outputs import difference
 
-ROUNDS = 16  # each with inputs of its own at places of their own: a kernel's time depends on the place (chosen)
+ROUNDS = 48  # each with inputs of its own at places of their own, from which to which a gemm varies by 2 %
 PAIRS = 2  # of blocks in a round: one in either order
 BLOCK_SAMPLES = 8  # a turn of some milliseconds: short against the drift of clocks and temperature (chosen)
 # Two-sided 95 % points of Student's t by degrees of freedom, and the normal distribution's above.

@@ -14,7 +14,7 @@ except ImportError:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
-from python import axes, formulas, task_yaml  # noqa: E402
+from python import axes, formulas, own_draws, task_yaml  # noqa: E402
 from python.describe import answered  # noqa: E402
 from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
@@ -117,6 +117,47 @@ class Tasks(Files):
         names = [one["name"] for one in instance.operators(inputs)]
         self.assertIn("without_relu_1", names)
         self.assertLess(float(instance.run(inputs, mutation="without_relu_1")[0].min()), 0)
+
+
+DRAWS = """
+    import torch
+    rows, columns = 8, 16
+    def run(x, y):
+        return x
+    class Model(torch.nn.Module):
+        def forward(self, *inputs):
+            return inputs[0] + 1
+    def get_inputs():
+        %s
+    def get_init_inputs():
+        return []
+"""
+
+
+class OwnDraws(Files):
+    def kinds(self, *lines):
+        task = load(self.file(DRAWS % "\n        ".join(lines)))
+        return own_draws.kinds(task.instance())
+
+    def test_an_input_straight_from_a_generator_has_one_of_our_kinds(self):
+        self.assertEqual(self.kinds("x = torch.rand(rows, columns)", "return [x, torch.randn(rows) * 4 - 1]"),
+                         {"inputs_0": "uniform(scale=0.5, shift=0.5)", "inputs_1": "normal(scale=4, shift=-1)"})
+        self.assertEqual(self.kinds("return [(torch.rand(rows) * 2 - 1).half().reshape(2, -1)]"),
+                         {"inputs_0": "uniform(scale=1)"})
+
+    def test_an_input_that_others_depend_on_or_that_was_changed_has_none(self):
+        for lines in (["x = torch.rand(rows, columns)", "return [x, x * 2]"],
+                      ["x = torch.rand(rows, columns)", "return [x, x]"],
+                      ["x = torch.rand(rows, columns)", "return [x, (x > 0.5).float()]"],
+                      ["x = torch.rand(rows, columns)", "x[0] = 0", "return [x]"],
+                      ["x = torch.rand(rows, columns)", "x.view(-1)[3:].zero_()", "return [x]"],
+                      ["x = torch.rand(rows, columns)", "x += 1", "return [x]"],
+                      ["return [torch.rand(rows).bfloat16().float()]"],
+                      ["return [torch.rand(rows).expand(columns, rows)]"],
+                      ["return [torch.rand(rows) * torch.rand(())]"],
+                      ["return [torch.tril(torch.rand(rows, rows))]"]):
+            with self.subTest(lines=lines):
+                self.assertEqual(self.kinds(*lines), {})
 
 
 class Axes(Files):

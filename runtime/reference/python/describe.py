@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, starting_kernel, task_probe, trace, work
+from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -291,6 +291,13 @@ class Description:
                 self.values, sizes, row["axes"] = values, larger, larger
         self.mutations = self.values.mutations()
         self.notes.extend(self.values.notes)
+        self.drawn_alike = self._drawn_alike()
+
+    def _drawn_alike(self):
+        """Inputs that one of our kinds draws as the file does, at all sizes."""
+        points = [self.samples.base, list(self.samples.every())[-1]]
+        first, last = (own_draws.kinds(self.task.instance(dict(point))) for point in points)
+        return {name: kind for name, kind in first.items() if last.get(name) == kind and name in self.values.free}
 
     def _values_at(self, sizes):
         chooses = any(step.operator in CHOOSING for step in self.probes[0].steps)
@@ -361,9 +368,9 @@ class Description:
                 raise TaskError("its inputs have to be drawn as its workloads say: no distribution suits them")
             return ours
         known = []
-        for one in self.values.distributions:
+        for one in [{**self.values.distributions[0], "tensors": self.drawn_alike}] + self.values.distributions[1:]:
             tensors = {name: kind for name, kind in one.get("tensors", {}).items() if name in inputs}
-            known.append(dict(one, tensors=tensors) if tensors else one)
+            known.append({**one, "tensors": tensors} if tensors else {key: one[key] for key in ("name", "kind")})
         return known
 
     def _input(self, name, shape, dtype):
