@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("judged.csv"))
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("kernelbench_check"))
     parser.add_argument("--evaluations", type=int, default=4)
-    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument("--jobs", type=int, default=4, help="tasks at once; searches take turns on the GPU")
     parser.add_argument("--judge", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--timed", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

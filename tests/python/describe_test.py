@@ -148,6 +148,8 @@ class OwnDraws(Files):
     def test_an_input_that_others_depend_on_or_that_was_changed_has_none(self):
         for lines in (["x = torch.rand(rows, columns)", "return [x, x * 2]"],
                       ["x = torch.rand(rows, columns)", "return [x, x]"],
+                      ["x = torch.rand(rows, columns)", "return [x, x.T]"],
+                      ["x = torch.rand(rows, columns)", "return [x, x.data]"],
                       ["x = torch.rand(rows, columns)", "return [x, (x > 0.5).float()]"],
                       ["x = torch.rand(rows, columns)", "x[0] = 0", "return [x]"],
                       ["x = torch.rand(rows, columns)", "x.view(-1)[3:].zero_()", "return [x]"],

@@ -174,6 +174,25 @@ HttpReply redacted(HttpReply reply, const Redactor& redactor) {
   return reply;
 }
 
+/// Where it goes, what it carries and how long it may take. The request must outlive the transfer.
+void set_request(const CurlLibrary& curl, CURL* handle, const HttpRequest& request) {
+  const auto set = [&](CURLoption option, auto value) { curl.easy_setopt(handle, option, value); };
+  set(CURLOPT_URL, request.url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, request.url.starts_with("https") ? "https" : "http");
+  if (request.url.starts_with("http://")) set(CURLOPT_NOPROXY, "*");
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  if (!request.is_get) {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDS, request.body.c_str());
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  }
+  set(CURLOPT_ACCEPT_ENCODING, "");
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.limits.connect.count()));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.limits.total.count()));
+}
+
 }  // namespace
 
 std::string url_error(std::string_view url) {
@@ -204,22 +223,9 @@ HttpReply http_send(const HttpRequest& request, const HttpBody& body) {
   const CurlList headers = header_list(request);
   BodyTarget target{handle.get(), &transfer};
   std::array<char, CURL_ERROR_SIZE> detail{};
+  set_request(curl, handle.get(), request);
   const auto set = [&](CURLoption option, auto value) { curl.easy_setopt(handle.get(), option, value); };
-  set(CURLOPT_URL, request.url.c_str());
-  set(CURLOPT_PROTOCOLS_STR, request.url.starts_with("https") ? "https" : "http");
-  if (request.url.starts_with("http://")) set(CURLOPT_NOPROXY, "*");
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  if (!request.is_get) {
-    set(CURLOPT_POST, 1L);
-    set(CURLOPT_POSTFIELDS, request.body.c_str());
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-  }
   set(CURLOPT_HTTPHEADER, headers.get());
-  set(CURLOPT_ACCEPT_ENCODING, "");
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.limits.connect.count()));
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.limits.total.count()));
   set(CURLOPT_HEADERFUNCTION, on_header);
   set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer));
   set(CURLOPT_WRITEFUNCTION, write_body);

@@ -38,7 +38,7 @@ class _Watch(torch.overrides.TorchFunctionMode):
         name = getattr(function, "__name__", "")
         if name.startswith("__"):
             name = name.strip("_")
-        if name == "get":  # an attribute, such as the shape
+        if name == "get" and not isinstance(result, torch.Tensor):  # an attribute, such as the shape
             return result
         values = self._values(name, args, kwargs)
         if values is not None and _as_precise(args, result):

@@ -54,6 +54,7 @@ class Server:
         self.device = torch.device("cuda" if gpu and torch.cuda.is_available() else "cpu")
         self.instance = None
         self.repeated = set()
+        self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
         self.notes = []
 
     def handlers(self):
@@ -81,8 +82,6 @@ class Server:
         self.instance = self.made_instance(WEIGHT_SEED)
         self.kept = self.constants()
         self.place(self.device)
-        # One seed has to give the same values every time: where a workload is drawn first, it stays.
-        self.draws_on_gpu = None if self.device.type == "cuda" and hasattr(self.device, "__enter__") else False
         return {}
 
     def made_instance(self, weight_seed):
@@ -212,16 +211,17 @@ class Server:
 
     def drawn_by_file(self, seed):
         """Its inputs and weights by name: on the GPU where the file can, which takes a hundredth of the time."""
-        if self.draws_on_gpu is None:
+        key = tuple(sorted(self.axes.items()))
+        if key not in self.draws_on_gpu and self.device.type == "cuda" and hasattr(self.device, "__enter__"):
             try:
                 with self.device:
                     named = self.own_tensors(seed)
-                self.draws_on_gpu = True
+                self.draws_on_gpu[key] = True
                 return named
             except Exception as error:  # whatever a user's file raises that expects the CPU
-                self.draws_on_gpu = False
                 self.note("it draws its inputs on the CPU: %s" % error)
-        with self.device if self.draws_on_gpu else contextlib.nullcontext():
+        on_gpu = self.draws_on_gpu.setdefault(key, False)
+        with self.device if on_gpu else contextlib.nullcontext():
             return self.own_tensors(seed)
 
     def drawn_inputs(self, tensors, seed):
