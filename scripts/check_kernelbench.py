@@ -153,9 +153,11 @@ def main():
     for task in tasks:
         (chosen / task.name).write_text(task.read_text())
     run("alphakernel", "exchange", "import", chosen, "--problems", arguments.work / "problems")
+    rows = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(lambda task: row_of(arguments, task), tasks))
-    write(arguments.output, rows)  # before the times too: what is known is not lost
+        for row in pool.map(lambda task: row_of(arguments, task), tasks):
+            rows.append(row)
+            write(arguments.output, rows)  # what is known is not lost when a task takes too long
     add_times(arguments, tasks, rows)
     write(arguments.output, rows)
     bad = [row for row in rows if row.get("theirs") != row["ours"] or not row.get("wrong_result_refused")]

@@ -25,10 +25,14 @@ void read_report_json(const std::string& text, ListedResult& result) {
 /// The line that report_text() writes: "Outcome: complete: 2 of 3 expectations met, 1 skipped because ...".
 void read_report_text(const std::string& text, ListedResult& result) {
   static const std::regex outcome(
-      R"((?:^|\n)Outcome: (\w+)[^\n]*: (\d{1,6}) of (\d{1,6}) expectations met(?:, (\d{1,6}) skipped)?)");
+      R"(^Outcome: (\w+).*: (\d{1,6}) of (\d{1,6}) expectations met(?:, (\d{1,6}) skipped)?)");
+  constexpr std::size_t kLineBytes = 1000;  // std::regex takes stack in proportion to the line
   std::smatch found;
   result.status = "unreadable";
-  if (!std::regex_search(text, found, outcome)) return;
+  const std::size_t begin = ("\n" + text).find("\nOutcome: ");
+  if (begin == std::string::npos) return;
+  const std::string line = text.substr(begin, std::min(text.find('\n', begin) - begin, kLineBytes));
+  if (!std::regex_search(line, found, outcome)) return;
   result.status = found[1];
   result.met = std::stoi(found[2]);
   result.skipped = found[4].matched ? std::stoi(found[4]) : 0;

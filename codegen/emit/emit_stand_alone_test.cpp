@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -58,6 +57,19 @@ std::string c_string(std::string_view text) {
   return result + "\"";
 }
 
+/// Text whose kernels have names of C++: two namespaces hold the same kernels.
+std::string without_c_linkage(std::string text) {
+  constexpr std::string_view kExtern = "extern", kC = "\"C\"", kSpaces = " \t\r\n";
+  for (std::size_t at = text.find(kExtern); at != std::string::npos; at = text.find(kExtern, at + 1)) {
+    const std::size_t language = text.find_first_not_of(kSpaces, at + kExtern.size());
+    if (language == std::string::npos || text.compare(language, kC.size(), kC) != 0) continue;
+    const std::size_t kernel = text.find_first_not_of(kSpaces, language + kC.size());
+    if (kernel != std::string::npos && text.compare(kernel, 10, "__global__") == 0)
+      text.erase(at, kernel - at);
+  }
+  return text;
+}
+
 /// Text without its `#include` lines, which `headers` gets, and without what only one copy of a
 /// file may have.
 std::string without_includes(const std::string& source, std::vector<std::string>& headers) {
@@ -74,9 +86,7 @@ std::string without_includes(const std::string& source, std::vector<std::string>
     if (!lines.contains(line)) result += source.substr(at, end - at);
     at = end;
   }
-  static const std::regex c_linkage(
-      R"(extern\s+"C"\s+(?=__global__))");  // two namespaces hold the same kernels
-  return std::regex_replace(result, c_linkage, "");
+  return without_c_linkage(std::move(result));
 }
 
 /// Text after the comment that holds the launch plan.

@@ -58,7 +58,7 @@ class AxisSizes {
   /// An index: of listed values each is as likely as the next, of others each octave.
   [[nodiscard]] std::int64_t draw(std::uint64_t random) const {
     if (!range_.values.empty()) return static_cast<std::int64_t>(random % range_.values.size());
-    const std::int64_t last = first_ + count() - 1;
+    const std::int64_t last = first_ + (count() - 1);
     const std::uint64_t low = octaves(static_cast<std::uint64_t>(first_));
     const std::uint64_t end = octaves(static_cast<std::uint64_t>(last) + 1);
     return std::clamp(size_at(low + random % (end - low)), first_, last) - first_;

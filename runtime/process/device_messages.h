@@ -56,6 +56,7 @@ struct PythonProcess {
   std::string file, source_hash;      ///< the reference, and the SHA-256 of its text
   std::string kind;                   ///< of kPythonKinds
   Json options = Json::object();      ///< of PythonReference
+  bool on_cpu = false;                ///< although the device is a GPU; the worker says so, not the message
 };
 
 struct OpenProblem {

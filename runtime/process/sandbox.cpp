@@ -154,8 +154,8 @@ void set_limit(__rlimit_resource resource, std::size_t value) {
 Confinement confine(const Permissions& permissions) {
   Confinement confinement;
   confine_files(permissions, confinement);
-  const std::string missing =
-      filter_system_calls(permissions.executable.empty() ? MayBecome::nothing : MayBecome::another_program);
+  const std::string missing = filter_system_calls(
+      {.programs = !permissions.executable.empty(), .local_listeners = permissions.local_listeners});
   confinement.filtered = missing.empty();
   if (!missing.empty()) degrade(confinement, missing);
   if (!missing.empty() && confinement.landlock_abi < 4) degrade(confinement, "the network is open");

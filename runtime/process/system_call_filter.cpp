@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,10 +30,7 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 
 constexpr long kRefused[] = {
     // The network. The protocol's socket pair is open already and read and written like a file.
-    SYS_socket,
     SYS_connect,
-    SYS_bind,
-    SYS_listen,
     SYS_accept,
     SYS_accept4,
     SYS_sendto,
@@ -111,6 +109,9 @@ constexpr long kRefused[] = {
 #endif
 };
 
+// Beside socket() itself: nothing comes in or goes out through them without the calls above.
+constexpr long kListeners[] = {SYS_bind, SYS_listen};
+
 constexpr long kPrograms[] = {SYS_execve, SYS_execveat};
 
 // Allowed when the first argument is this process (or 0, which means it or its own group).
@@ -140,6 +141,14 @@ class Program {
   void refuse(long call, int error) {
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 1);
     answer(refuse_with(error));
+  }
+
+  void allow_first_argument(long call, std::uint32_t value) {
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
+    load(offsetof(seccomp_data, args[0]));
+    jump(BPF_JEQ, value, 0, 1);
+    answer(kAllow);
+    answer(refuse_with(EPERM));
   }
 
   void allow_own_process(long call, std::uint32_t pid) {
@@ -187,11 +196,17 @@ std::string program_refusal() {
   return {reinterpret_cast<const char*>(code.filter), code.len * sizeof(sock_filter)};
 }
 
-std::string filter_system_calls(MayBecome may_become) {
+std::string filter_system_calls(AllowedCalls allowed) {
   Program program;
   for (const long call : kRefused) program.refuse(call, EPERM);
-  if (may_become == MayBecome::nothing)
+  if (!allowed.programs)
     for (const long call : kPrograms) program.refuse(call, EPERM);
+  if (allowed.local_listeners) {
+    program.allow_first_argument(SYS_socket, AF_UNIX);
+  } else {
+    program.refuse(SYS_socket, EPERM);
+    for (const long call : kListeners) program.refuse(call, EPERM);
+  }
 #ifdef SYS_clone3
   // Its flags are in memory, where no filter can look; where it seems missing, libc falls back to clone().
   program.refuse(SYS_clone3, ENOSYS);

@@ -29,7 +29,7 @@ ReferenceLaunch launch_of(const OpenProblem& problem) {
   ReferenceLaunch launch{.program = python.program,
                          .path = python.path,
                          .readable = python.readable,
-                         .gpu = problem.device == DeviceKind::cuda};
+                         .gpu = problem.device == DeviceKind::cuda && !python.on_cpu};
   launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
   // On the CPU device there is a process for every core.
   launch.threads = launch.gpu ? 0 : 1;

@@ -61,6 +61,11 @@ Permissions permissions_of(const ReferenceConfinement& confinement) {
   permissions.readable.insert(permissions.readable.end(), confinement.readable.begin(),
                               confinement.readable.end());
   permissions.executable = {confinement.program};
+  if (confinement.gpu) {
+    // The driver starts in here: cuInit() makes a listener and names its thread, or fails (CUDA error 304).
+    permissions.local_listeners = true;
+    permissions.writable.emplace_back("/proc/self/task");
+  }
   if (const std::string linker = linker_of(confinement.program); !linker.empty())
     permissions.executable.emplace_back(linker);
   return permissions;
@@ -96,7 +101,10 @@ int become_reference_process() {
   if (::chdir("/") != 0) return static_cast<int>(ExitCode::environment);
   // A file that it could make in spite of everything stays empty.
   set_hard_limit(RLIMIT_FSIZE, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // The sanitizers, whose memory this process has until Python replaces it, reserve terabytes.
   if (confinement.memory_bytes > 0) set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
+#endif
   static_cast<void>(confine(permissions_of(confinement)));
   std::string program = confinement.program, boot(boot_file().text);
   std::array arguments{program.data(),

@@ -79,6 +79,8 @@ class DeviceService {
     OpenProblem problem = open_problem_from_json(request.body);
     const bool gpu = problem.device == DeviceKind::cuda;
     const std::string scratch = problem.scratch_dir;
+    // What watches the worker's kernels would watch, and slow down, those of PyTorch.
+    if (!options_.confined && problem.python) problem.python->on_cpu = true;
     install(problem);
     problem_ = std::make_unique<DeviceProblem>(
         std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);

@@ -250,7 +250,7 @@ class Writer {
       point = next_point(s, source);
     }
     SyntheticVariant& variant = variant_at(s, source, point);
-    Plan plan{.arm = s.proposer == "user" ? "user" : s.strategy};
+    Plan plan{.arm = s.proposer == "user" ? std::string_view("user") : s.strategy};
     const double lot = random_.uniform();
     if (variant.bad || lot < 0.03) {
       fail_at(plan);

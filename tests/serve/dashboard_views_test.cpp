@@ -118,6 +118,16 @@ TEST_CASE("a session of the recorded week shows its searches and the commands th
   CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("alphakernel session resume 1"));
 }
 
+/// A load of the PTX between a <span> that names the line and its end.
+bool has_load_with_its_line(std::string_view page) {
+  constexpr std::string_view kSpan = "<span data-line=\"";
+  for (std::size_t at = page.find(kSpan); at != std::string_view::npos; at = page.find(kSpan, at + 1)) {
+    const std::string_view span = page.substr(at, page.find("</span>", at) - at);
+    if (span.find("ld.global") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 TEST_CASE(
     "next to a source is the PTX that the build cache has, with the lines it came from and stalls of "
     "lines") {
@@ -127,8 +137,7 @@ TEST_CASE(
   const Dashboard dashboard(box);
   const std::string page = body_of(dashboard, "/variant?variant=1");
   CHECK_THAT(page, Catch::Contains("<div class=\"beside two\">") && Catch::Contains("PTX of "));
-  CHECK_THAT(page, Catch::Contains("ld.global") &&
-                       Catch::Matches("[\\s\\S]*<span data-line=\"\\d+\">\\s*ld\\.global[\\s\\S]*"));
+  CHECK(has_load_with_its_line(page));
   db::Connection(box.folder / "ak.db", db::OpenMode::create)
       .execute(
           "INSERT INTO metrics (uid, evaluation_id, workload_id, kernel, name, unit, value) "

@@ -51,11 +51,21 @@ class Server:
 
     def __init__(self, exchange, gpu):
         self.exchange = torch.frombuffer(exchange, dtype=torch.uint8)
-        self.device = torch.device("cuda" if gpu and torch.cuda.is_available() else "cpu")
+        self.notes = []
+        self.device = self.found_device(gpu)
         self.instance = None
         self.repeated = set()
         self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
-        self.notes = []
+
+    def found_device(self, gpu):
+        if not gpu:
+            return torch.device("cpu")
+        try:
+            torch.cuda.init()
+            return torch.device("cuda")
+        except Exception as error:  # no CUDA in this PyTorch (AssertionError), or the driver's refusal
+            self.note("the reference runs on the CPU, for PyTorch cannot use the GPU: %s" % error)
+            return torch.device("cpu")
 
     def handlers(self):
         return {name: getattr(self, name) for name in

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "codegen/source/assemble.h"
 #include "emulator/lower/call_graph.h"
@@ -32,7 +33,7 @@ SymbolAddresses place_globals(const Module& module, Arena& arena) {
     const auto at = arena.allocate(std::max<std::uint64_t>(variable.bytes, 1), variable.name);
     REQUIRE(at.has_value());
     std::memset(arena.host(*at, variable.bytes), 0, variable.bytes);
-    std::memcpy(arena.host(*at, variable.bytes), variable.contents.data(), variable.contents.size());
+    std::ranges::copy(std::as_bytes(std::span(variable.contents)), arena.host(*at, variable.bytes));
     arena.mark_initialized(*at, variable.bytes, true);
     addresses[variable.name] = *at;
   }

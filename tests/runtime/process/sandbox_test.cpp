@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +124,25 @@ TEST_CASE("what is permitted stays possible, single files included, and writing 
   CHECK(status == 0);
 }
 
+TEST_CASE(
+    "a process that may listen makes Unix sockets and listens; it connects to nothing and accepts nothing") {
+  const int status = in_child([] {
+    static_cast<void>(confine({.readable = {}, .writable = {}, .local_listeners = true}));
+    const FileDescriptor internet(::socket(AF_INET, SOCK_STREAM, 0));
+    const FileDescriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    if (internet || !listener) return 1;
+    sockaddr_un address{AF_UNIX, ""};  // the name of no file: it begins with a zero
+    fmt::format_to_n(&address.sun_path[1], sizeof address.sun_path - 2, "ak_sandbox_test_{}", ::getpid());
+    const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+    if (::bind(listener.get(), name, sizeof address) != 0 || ::listen(listener.get(), 1) != 0) return 2;
+    const FileDescriptor other(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+    if (::connect(other.get(), name, sizeof address) == 0 || errno != EPERM) return 3;
+    if (::accept(listener.get(), nullptr, nullptr) >= 0 || errno != EPERM) return 4;
+    return ::send(other.get(), "x", 1, 0) < 0 && errno == EPERM ? 0 : 5;
+  });
+  CHECK(status == 0);
+}
+
 TEST_CASE("a kernel without Landlock is named, and system calls are refused anyway") {
   const int status = in_child([] {
     // Such a kernel, as far as this process can tell.
@@ -147,7 +167,7 @@ TEST_CASE("CPU time beyond the limit ends the process, and a new limit starts ag
     forbid_core_dumps();
     limit_cpu_time(1s);
     limit_cpu_time(0s);
-    for (volatile int i = 0;;) i = i + 1;
+    for (volatile unsigned i = 0;;) i = i + 1;
     return 0;
   });
   CHECK(WIFSIGNALED(status));

@@ -60,7 +60,7 @@ TEST_CASE("a flood of prints is cut to its end and does not block the worker") {
   WorkerProcess worker(scripted_worker());
   REQUIRE(worker.await_hello(out_of_patience()));
   Json body;
-  body["text"] = std::string(5 << 20, 'x') + "end\n";
+  body["text"] = std::string(2 << 20, 'x') + "end\n";
   worker.send(request("print", body));
   const auto reply = worker.receive(out_of_patience());
   const auto* message = std::get_if<WorkerMessage>(&reply);

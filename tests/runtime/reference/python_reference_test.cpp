@@ -18,82 +18,24 @@
 #include "tests/support/device_bench.h"
 #include "tests/support/patience.h"
 #include "tests/support/run_program.h"
+#include "tests/support/started_reference.h"
 #include "tests/support/tiny_problem.h"
 
 namespace ak::runtime {
 namespace {
 
+using testing::python_here;
+using testing::StartedReference;
 using testing::TemporaryFolder;
 
 const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
-
-/// The interpreter of these tests; nothing where there is none, which is said.
-std::optional<PythonInstallation> python_here() {
-  try {
-    return find_python("");
-  } catch (const Error& error) {
-    WARN("skipped: " << error.what());
-    return std::nullopt;
-  }
-}
-
-/// reference.py in a folder of its own, and a process that can be asked about it.
-struct Started {
-  TemporaryFolder folder;
-  ReferenceProcess process;
-
-  explicit Started(const PythonInstallation& python, ReferenceLimits limits = {})
-      : process({.program = python.program,
-                 .path = python.path,
-                 .readable = readable(python, folder.path()),
-                 .threads = 1,
-                 .limits = limits}) {}
-
-  static std::vector<std::string> readable(const PythonInstallation& python,
-                                           const std::filesystem::path& folder) {
-    std::vector<std::string> all = python.readable;
-    all.push_back(folder.string());
-    return all;
-  }
-
-  /// Tensors: a vector x and a vector y of 4 elements.
-  Result<Json, ReferenceFailure> open(const std::string& source, const std::string& dtype = "float32") {
-    const std::string file = (folder / "reference.py").string();
-    write_file_atomically(file, source);
-    const auto tensor = [&](const char* name, bool output) {
-      return Json{{"name", name}, {"dtype", dtype}, {"output", output}, {"scalar", false}};
-    };
-    return process.ask({{"do", "open"},
-                        {"file", file},
-                        {"source_hash", sha256_hex(source)},
-                        {"kind", "function"},
-                        {"options", Json::object()},
-                        {"tensors", {tensor("x", false), tensor("y", true)}}},
-                       testing::kPatience);
-  }
-
-  Result<Json, ReferenceFailure> compute(std::chrono::milliseconds limit = testing::kPatience) {
-    auto at = process.ask({{"do", "workload"}, {"axes", {{"N", 4}}}, {"shapes", {{4}, {4}}}}, limit);
-    // Zeros, which the exchange memory begins with.
-    if (at) at = process.ask({{"do", "put"}, {"tensor", 0}, {"offset", 0}, {"bytes", 16}}, limit);
-    const Json compute{{"do", "compute"}, {"part", "twin"}, {"mutation", ""}, {"scalars", Json::object()}};
-    return at ? process.ask(compute, limit) : at;
-  }
-
-  /// What it says of a function `run` with this body.
-  std::string refusal_of(const std::string& body, std::chrono::milliseconds limit = testing::kPatience) {
-    auto answer = open("import torch\nseen = []\ndef run(x):\n    " + body + "\n");
-    if (answer) answer = compute(limit);
-    return answer ? "" : answer.error().message;
-  }
-};
 
 using Catch::Matchers::Contains;
 
 TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   const auto python = python_here();
   if (!python) return;
-  Started started(*python);
+  StartedReference started(*python);
   const struct {
     const char *body, *message;
   } rows[] = {
@@ -128,6 +70,18 @@ TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   if (half) CHECK_THAT(started.compute().error().message, Contains("float8_e5m2"));
 }
 
+TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and says so") {
+  const auto python = python_here();
+  if (!python) return;
+  StartedReference started(*python, {}, true);
+  const bool on_gpu = started.refusal_of("assert x.is_cuda; return x + 1").empty();
+  REQUIRE(started.open("import torch\ndef run(x):\n  return x + 1\n"));
+  const auto answer = started.compute();
+  REQUIRE(answer);
+  const std::string notes = answer->at("notes").dump();
+  CHECK((notes.find("PyTorch cannot use the GPU") == std::string::npos) == on_gpu);
+}
+
 TEST_CASE("a reference process that crashes, hangs, floods or lies is given up with a reason") {
   const auto python = python_here();
   if (!python) return;
@@ -145,7 +99,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
   };
   for (const auto& row : rows) {
     INFO(row.body);
-    Started started(*python);
+    StartedReference started(*python);
     // The file is read within any limit that a run has.
     REQUIRE(started.open(std::string("import torch\ndef run(x):\n    ") + row.body + "\n"));
     const auto answer = started.compute(row.limit);
@@ -159,7 +113,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
 TEST_CASE("memory beyond the limit is refused and not taken") {
   const auto python = python_here();
   if (!python) return;
-  Started started(*python, {.memory_bytes = std::size_t{2} << 30});
+  StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30});
   CHECK_THAT(started.refusal_of("return x + torch.ones(1 << 30).sum()"),
              Contains("needs more memory than there is"));
   CHECK_FALSE(started.process.lost());
@@ -178,7 +132,7 @@ TEST_CASE("a reference process ends when what asked it was killed") {
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t owner = ::fork();
   if (owner == 0) {
-    Started started(*python);
+    StartedReference started(*python);
     const pid_t pid = started.process.pid();
     static_cast<void>(::write(ends[1], &pid, sizeof pid));
     static_cast<void>(started.refusal_of("while True: pass"));

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/text/file.h"
+#include "core/text/hash.h"
+#include "runtime/reference/python_installation.h"
+#include "runtime/reference/reference_process.h"
+#include "tests/support/patience.h"
+#include "tests/support/temporary_folder.h"
+
+namespace ak::testing {
+
+/// The interpreter of these tests; nothing where there is none, which is said.
+inline std::optional<runtime::PythonInstallation> python_here() {
+  try {
+    return runtime::find_python("");
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return std::nullopt;
+  }
+}
+
+/// reference.py in a folder of its own, and a process that can be asked about it.
+struct StartedReference {
+  TemporaryFolder folder;
+  runtime::ReferenceProcess process;
+
+  explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {}, bool gpu = false)
+      : process({.program = python.program,
+                 .path = python.path,
+                 .readable = readable(python, folder.path()),
+                 .gpu = gpu,
+                 .threads = 1,
+                 .limits = limits}) {}
+
+  static std::vector<std::string> readable(const runtime::PythonInstallation& python,
+                                           const std::filesystem::path& folder) {
+    std::vector<std::string> all = python.readable;
+    all.push_back(folder.string());
+    return all;
+  }
+
+  /// Tensors: a vector x and a vector y of 4 elements.
+  Result<Json, runtime::ReferenceFailure> open(const std::string& source, const std::string& dtype = "float32") {
+    const std::string file = (folder / "reference.py").string();
+    write_file_atomically(file, source);
+    const auto tensor = [&](const char* name, bool output) {
+      return Json{{"name", name}, {"dtype", dtype}, {"output", output}, {"scalar", false}};
+    };
+    return process.ask({{"do", "open"},
+                        {"file", file},
+                        {"source_hash", sha256_hex(source)},
+                        {"kind", "function"},
+                        {"options", Json::object()},
+                        {"tensors", {tensor("x", false), tensor("y", true)}}},
+                       kPatience);
+  }
+
+  Result<Json, runtime::ReferenceFailure> compute(std::chrono::milliseconds limit = kPatience) {
+    auto at = process.ask({{"do", "workload"}, {"axes", {{"N", 4}}}, {"shapes", {{4}, {4}}}}, limit);
+    // Zeros, which the exchange memory begins with.
+    if (at) at = process.ask({{"do", "put"}, {"tensor", 0}, {"offset", 0}, {"bytes", 16}}, limit);
+    const Json compute{{"do", "compute"}, {"part", "twin"}, {"mutation", ""}, {"scalars", Json::object()}};
+    return at ? process.ask(compute, limit) : at;
+  }
+
+  /// What it says of a function `run` with this body.
+  std::string refusal_of(const std::string& body, std::chrono::milliseconds limit = kPatience) {
+    auto answer = open("import torch\nseen = []\ndef run(x):\n    " + body + "\n");
+    if (answer) answer = compute(limit);
+    return answer ? "" : answer.error().message;
+  }
+};
+
+}  // namespace ak::testing
