@@ -85,15 +85,14 @@ run_tests() { ctest --test-dir "$1" --parallel "$jobs" --no-tests=error --output
 # The tests of a preset's build, of the programs that are named after it, or all.
 run_preset() {
   local preset=$1 targets=("${@:2}")
-  cmake --preset "$preset" >/dev/null
-  cmake --build --preset "$preset" --parallel "$jobs" ${targets[0]+--target "${targets[@]}"}
+  cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" --parallel "$jobs" ${targets[0]+--target "${targets[@]}"}
 }
 
 in_rounds() {
   local round
   for ((round = 1; round <= rounds; ++round)); do
     echo "round $round of $rounds"
-    "$@"
+    "$@" || return
   done
 }
 
@@ -105,31 +104,29 @@ stage_kills() {
   AK_SOAK_ITERATIONS=${AK_SOAK_ITERATIONS:-1000} in_rounds run_tests "$build" -V -R '^(faults_test|session_kill_test)$'
 }
 stage_asan() {
-  run_preset asan
-  run_tests build/asan -R "${SOAK_TESTS:-.}"
+  run_preset asan && run_tests build/asan -R "${SOAK_TESTS:-.}"
 }
 stage_tsan() {
-  run_preset tsan agent_tests db_tests device_runtime_test runtime_worker_test app_tests serve_tests tools_tests
+  run_preset tsan agent_tests db_tests device_runtime_test runtime_worker_test app_tests serve_tests tools_tests || return
   local tests='^(agent|llm|db|device_runtime|runtime_worker|library|operations|dashboard|mcp|stdio|cli|session|tune)_test$'
   run_tests build/tsan -R "${SOAK_TESTS:-$tests}"
 }
 stage_fuzz() {
-  run_preset fuzz
-  local target
+  run_preset fuzz || return
+  local target broken=0
   for target in $(ls tests/fuzz/corpus) ptx_run; do
     echo "fuzz: $target"
     mkdir -p "$records/found/$target"
     "build/fuzz/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$records/found/broken_${target}_" \
-      "$records/found/$target" "tests/fuzz/corpus/${target/ptx_run/ptx}"
+      "$records/found/$target" "tests/fuzz/corpus/${target/ptx_run/ptx}" || broken=1
   done
+  return $broken
 }
 stage_exploits() { AK_SOAK_ITERATIONS=12 run_tests "$build" -V -R '^(exploit_test|exploits_proved|audit_test)$'; }
 stage_headers() { run_preset headers; }
 stage_tidy() { run_preset tidy; }
 stage_coverage() {
-  run_preset coverage
-  run_tests build/coverage
-  python3 scripts/coverage.py build/coverage --folders
+  run_preset coverage && run_tests build/coverage && python3 scripts/coverage.py build/coverage --folders
 }
 
 # The figures of a stage's output that its line has.
@@ -146,9 +143,8 @@ figures_of() {
 run_stage() {
   local name=$1 log=$records/$1.log begin=$SECONDS verdict=passed line
   echo "soak: stage $name begins; its output is in $log"
-  # In the background, because `set -e` does not hold in a command whose failure is looked at.
-  "stage_$name" >"$log" 2>&1 &
-  wait $! || verdict=FAILED
+  # `set -e` does not hold in a command whose failure is looked at: stages say themselves what ends them.
+  "stage_$name" >"$log" 2>&1 || verdict=FAILED
   line="soak: $commit, stage $name, $((SECONDS - begin)) s on $(nproc) cores: $verdict"
   line+=$(figures_of "$name" "$log" | sed 's/^\(.\)/ (\1/; s/\(.\)$/\1)/')
   echo "$line" | tee -a "$records/record.txt"
