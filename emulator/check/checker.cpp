@@ -46,6 +46,8 @@ Touch touch_of(const Warp& warp, const Op& op, std::uint64_t bytes, AccessKind k
   return touch;
 }
 
+constexpr std::string_view kLaunchDependents = "griddepcontrol.launch_dependents";
+
 std::uint32_t linear_of(const Block& block) { return static_cast<std::uint32_t>(block.linear); }
 
 }  // namespace
@@ -56,6 +58,8 @@ Checker::State::State(Launch& of) : launch(of) {
   const bool non_coherent = std::any_of(facts.begin(), facts.end(), [](const OpFacts& fact) {
     return fact.spelling.find(".nc.") != std::string::npos;
   });
+  if (std::ranges::any_of(facts, [](const OpFacts& fact) { return fact.spelling == kLaunchDependents; }))
+    footprint = std::make_shared<LaunchFootprint>();
   follows_global = (blocks > 1 || non_coherent) && blocks < std::numeric_limits<std::int32_t>::max();
 }
 
@@ -81,6 +85,8 @@ void Checker::State::strong_access(const CheckedAccess& request) {
 
 Checker::Checker(Launch& launch) : state_(std::make_unique<State>(launch)) {}
 Checker::~Checker() = default;
+
+std::shared_ptr<const LaunchFootprint> Checker::footprint() const { return state_->footprint; }
 
 AsyncChecker& Checker::async() { return state_->async; }
 

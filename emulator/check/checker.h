@@ -95,6 +95,9 @@ class Checker {
   /// the next synchronisation (cp.async), or to whoever acquires the barrier (lane < 0).
   void async_completed(Warp& warp, std::uint32_t offset, std::uint32_t bytes, int lane);
 
+  /// What the launch has touched (LaunchReport::footprint).
+  [[nodiscard]] std::shared_ptr<const LaunchFootprint> footprint() const;
+
   /// What it knows of asynchronous operations.
   [[nodiscard]] AsyncChecker& async();
 

@@ -386,6 +386,8 @@ std::uint32_t Checker::State::global(const CheckedAccess& request, const std::ui
   if (touch.non_coherent && !(sound && region->read_only)) check_coherence(request, offsets.at, mask);
   // What no one may write, no one conflicts in.
   if (sound && region->read_only) return mask;
+  if (follows_launches(*request.warp.block)) [[unlikely]]
+    for_each(mask, [&](int lane) { across_launches(request, offsets.at[lane], lane); });
   global_lanes(request, offsets.at, mask, offsets.pattern);
   if (!follows_global) return mask;
   const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
@@ -416,10 +418,20 @@ void Checker::State::check_coherence(const CheckedAccess& request, const std::ui
   }
 }
 
+void Checker::State::across_launches(const CheckedAccess& request, std::uint64_t offset, int lane) {
+  if (request.touch.strong) return;
+  if (footprint != nullptr) footprint->add(offset, request.bytes(), request.touch.writes);
+  if (!request.warp.block->waited && launch.before->meets(offset, request.bytes(), request.touch.writes))
+    report(request, FaultKind::early_access, lane, offset + kGlobalBase, 1u << lane,
+           "the launch before uses these bytes and may still run");
+}
+
 bool Checker::State::global_run(const CheckedAccess& request, const Run& run) {
   const Region* region = launch.arena.find(run.address);
   if (region == nullptr || !region->mapped || (region->read_only && request.touch.writes) ||
       run.bytes() > region->address + region->bytes - run.address)
+    return false;
+  if (follows_launches(*request.warp.block) && !region->read_only) [[unlikely]]
     return false;
   const std::uint64_t offset = run.address - kGlobalBase;
   std::uint8_t* const states = launch.arena.initialized();
@@ -451,7 +463,10 @@ bool Checker::State::global_range(const CheckedAccess& request, std::uint64_t ad
     if (bad != bytes) report(request, FaultKind::uninitialized_read, lane, address + bad, 1u << lane);
     if (request.touch.writes) std::memset(states + offset, 1, bytes);
   }
-  if (!follows_global || launch.arena.find(address)->read_only) return true;
+  const bool read_only = launch.arena.find(address)->read_only;
+  if (follows_launches(*request.warp.block) && !read_only) [[unlikely]]
+    across_launches(request, offset, lane);
+  if (!follows_global || read_only) return true;
   const auto block = static_cast<std::uint32_t>(request.warp.block->linear);
   const Conflict conflict = global_shadow.touch_range(request.touch, block, offset, bytes, lane);
   if (conflict.lanes != 0) report_conflict(request, conflict, kGlobalBase);

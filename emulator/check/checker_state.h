@@ -8,6 +8,7 @@
 #include "emulator/check/async_checker.h"
 #include "emulator/check/checker.h"
 #include "emulator/check/global_shadow.h"
+#include "emulator/check/launch_footprint.h"
 #include "emulator/check/shared_shadow.h"
 
 namespace ak::emulator {
@@ -89,6 +90,11 @@ struct Checker::State {
   void check_proxies(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
   /// Words that a non-coherent load reads, and that the launch has written.
   void check_coherence(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
+  /// Launches of a stream that overlap (launch_footprint.h).
+  [[nodiscard]] bool follows_launches(const Block& block) const {
+    return footprint != nullptr || !block.waited;
+  }
+  void across_launches(const CheckedAccess& request, std::uint64_t offset, int lane);
   void strong_access(const CheckedAccess& request);
   void report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
               std::uint32_t lanes, std::string detail = {});
@@ -115,6 +121,7 @@ struct Checker::State {
   Launch& launch;
   GlobalShadow global_shadow;
   bool follows_global = false;  ///< blocks can conflict, or loads be stale, and blocks can be numbered
+  std::shared_ptr<LaunchFootprint> footprint;  ///< null: the next launch begins after this one
   AsyncChecker async{*this};
   std::vector<UnsettledStore> unsettled;
   std::vector<UndefinedOrigin> origins;  ///< number i + 1 is origins[i]

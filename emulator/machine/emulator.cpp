@@ -87,6 +87,9 @@ class GridRun {
  public:
   GridRun(const Program& program, Arena& arena, const LaunchRequest& request, LaunchReport& report);
   void run();
+  [[nodiscard]] std::shared_ptr<const LaunchFootprint> footprint() const {
+    return checker_ == nullptr ? nullptr : checker_->footprint();
+  }
 
  private:
   void admit();
@@ -131,7 +134,8 @@ GridRun::GridRun(const Program& program, Arena& arena, const LaunchRequest& requ
               .launch_base = request.launch_base,
               .clock = 0,
               .device = request.device,
-              .workspace = 0},
+              .workspace = 0,
+              .before = request.before.get()},
       cluster_bytes_(std::max<std::uint64_t>(1, resident_bytes(program, request))),
       workspace_(arena, request.cooperative && reads_grid_workspace(program)),
       special_rows_(program),
@@ -238,6 +242,7 @@ void GridRun::start_block(Block& block, std::uint64_t linear) {
     block.shared_written.assign(block.shared_bytes, 0);
     std::fill_n(block.shared_written.begin(), program.reserved_shared_bytes, std::uint8_t{1});
   }
+  block.waited = launch_.before == nullptr;
   block.barriers.fill({});
   block.async_work.clear();
   block.warps.resize((block.threads + kLanes - 1) / kLanes);
@@ -419,8 +424,10 @@ std::uint64_t resident_bytes(const Program& program, const LaunchRequest& reques
 
 LaunchReport run_grid(const Program& program, Arena& arena, const LaunchRequest& request) {
   AK_ASSERT(is_possible(program, request), "who launches has checked the shape of the grid");
-  LaunchReport report{.findings = Findings(program), .counters = {}};
-  GridRun(program, arena, request, report).run();
+  LaunchReport report{.findings = Findings(program), .counters = {}, .footprint = nullptr};
+  GridRun run(program, arena, request, report);
+  run.run();
+  report.footprint = run.footprint();
   return report;
 }
 

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "emulator/check/launch_footprint.h"
 #include "emulator/lower/program.h"
 #include "emulator/machine/arena.h"
 #include "emulator/machine/counters.h"
@@ -25,11 +27,16 @@ struct LaunchRequest {
   std::uint64_t launch_base = 0;
   DeviceIdentity device;
   std::function<void(const std::string&)> print;  ///< may be empty
+  /// What the launch before touches, where this one may begin before that has ended; null: it begins after.
+  std::shared_ptr<const LaunchFootprint> before;
 };
 
 struct LaunchReport {
   Findings findings;
   Counters counters;
+  /// For the next launch, if that may begin early: null unless the program executes
+  /// griddepcontrol.launch_dependents, without which the next begins at the end.
+  std::shared_ptr<const LaunchFootprint> footprint;
 };
 
 /// Memory that the blocks of one cluster take together while they run: registers, local and shared memory.

@@ -58,6 +58,9 @@ constexpr KindInfo kKinds[] = {
      Status::race, Gate::race_detector,
      "ld.global.nc, __ldg and const __restrict__ pointers are for data that nothing writes during the "
      "launch"},
+    {FaultKind::early_access, "early_access", "early", Shape::access, Status::race, Gate::race_detector,
+     "execute griddepcontrol.wait (cudaGridDependencySynchronize) before memory that the launch before uses, "
+     "or leave pdl out of the launch plan"},
     {FaultKind::register_hazard, "register_hazard", "hazard in registers of wgmma", Shape::event,
      Status::race, Gate::race_detector,
      "put wgmma.fence before the first wgmma and after writes to its registers, and wgmma.wait_group before "

@@ -26,6 +26,7 @@ enum class FaultKind : std::uint8_t {
   async_pending,  ///< destination of an asynchronous copy used before the wait, or its source overwritten
   missing_proxy_fence,  ///< a copy engine or tensor core reads what no fence made visible to it
   non_coherent_read,    ///< ld.global.nc of what the launch wrote
+  early_access,         ///< what the launch before uses, before it has ended
   register_hazard,      ///< registers of wgmma used before the wait, or written without a fence
   cluster_lifetime,     ///< another block's shared memory before that block has begun, or after it ended
   deadlock,

@@ -19,6 +19,7 @@
 namespace ak::emulator {
 
 class Checker;
+class LaunchFootprint;
 class UndefinedValues;
 class WgmmaRegisters;
 struct Block;
@@ -136,6 +137,7 @@ struct Block {
   std::deque<AsyncWork> async_work;
   std::vector<std::byte> shared_storage;
   std::vector<std::uint8_t> shared_written;  ///< 1: written; empty when not checked
+  bool waited = true;                        ///< the launch before has ended, for all that this block knows
 };
 
 struct LaunchOptions {
@@ -162,7 +164,8 @@ struct Launch {
   std::uint64_t launch_base = 0;  ///< number of the first block, counted over launches (for the checker)
   std::uint64_t clock = 0;        ///< warp instructions so far
   DeviceIdentity device;
-  std::uint64_t workspace = 0;  ///< device address of the cooperative grid's; 0: there is none
+  std::uint64_t workspace = 0;              ///< device address of the cooperative grid's; 0: there is none
+  const LaunchFootprint* before = nullptr;  ///< of the launch that may still run; null: none does
 
   /// Records a fault of lane `lane` of `warp` at `op`. A fault found while checks are off, or one after which
   /// the kernel cannot continue, must also set `stop`.

@@ -165,8 +165,16 @@ std::optional<Op> lower_mov(Lowering& lowering) {
 
 void nothing(Warp&, const Op&) {}
 
-// setmaxnreg moves registers between warps: results do not depend on it. griddepcontrol orders launches of a
-// stream: launches here run one after the other. pmevent triggers a profiler.
+// Launches here run one after the other; the checker judges as if they overlapped.
+void wait_for_launch_before(Warp& warp, const Op&) { warp.block->waited = true; }
+
+std::optional<Op> lower_griddepcontrol(Lowering& lowering) {
+  lowering.accept_modifiers({"wait", "launch_dependents"});
+  lowering.classify(InstructionClass::control);
+  return Op{.run = lowering.has("wait") ? wait_for_launch_before : nothing};
+}
+
+// setmaxnreg moves registers between warps: results do not depend on it. pmevent triggers a profiler.
 std::optional<Op> lower_nothing(Lowering& lowering) {
   lowering.classify(InstructionClass::control);
   return Op{.run = nothing};
@@ -192,7 +200,7 @@ std::span<const Mnemonic> control_mnemonics() {
       {"nanosleep", lower_nanosleep, 0},
       {"mov", lower_mov},
       {"setmaxnreg", lower_nothing, 0},
-      {"griddepcontrol", lower_nothing, 0},
+      {"griddepcontrol", lower_griddepcontrol, 0},
       {"pmevent", lower_nothing, 0},
   };
   return kMnemonics;

@@ -202,7 +202,9 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
     printed += text.size();
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
+  if (may_begin_early(config)) request.before = last_footprint_;
   const emulator::LaunchReport report = emulator::run_grid(function.program, arena_, request);
+  last_footprint_ = report.footprint;
   std::uint64_t instructions = 0;
   for (const emulator::OpCount& op : report.counters.ops) instructions += op.warps;
   warp_instructions_ += instructions;

@@ -90,6 +90,7 @@ class EmulatedDevice final : public LaunchInspector {
 
   InspectionOptions inspection_;
   std::uint64_t launched_blocks_ = 0, launches_ = 0;
+  std::shared_ptr<const emulator::LaunchFootprint> last_footprint_;  ///< of the launch before
   std::uint64_t now_ns_;
   std::uint64_t warp_instructions_ = 0;
   LaunchCounts counts_;

@@ -36,7 +36,7 @@ CUresult read_attributes(const CUlaunchConfig& config, emulator::LaunchRequest& 
         request.cooperative = attribute.value.cooperative != 0;
         break;
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:  // launches never overlap here
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:  // may_begin_early()
         break;
       default:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -104,6 +104,7 @@ constexpr Code kCodes[] = {
     {emulator::FaultKind::async_pending, CUDA_ERROR_LAUNCH_FAILED},
     {emulator::FaultKind::missing_proxy_fence, CUDA_ERROR_LAUNCH_FAILED},
     {emulator::FaultKind::non_coherent_read, CUDA_ERROR_LAUNCH_FAILED},
+    {emulator::FaultKind::early_access, CUDA_ERROR_LAUNCH_FAILED},
     {emulator::FaultKind::register_hazard, CUDA_ERROR_LAUNCH_FAILED},
     {emulator::FaultKind::cluster_lifetime, CUDA_ERROR_ILLEGAL_ADDRESS},
     {emulator::FaultKind::deadlock, CUDA_ERROR_LAUNCH_TIMEOUT},
@@ -140,6 +141,13 @@ CUresult read_launch(const CUlaunchConfig& config, const EmulatedFunction& funct
   if (arguments == nullptr && !program.parameters.empty()) return CUDA_ERROR_INVALID_VALUE;
   copy_arguments(program, arguments, request);
   return CUDA_SUCCESS;
+}
+
+bool may_begin_early(const CUlaunchConfig& config) {
+  return std::any_of(config.attrs, config.attrs + config.numAttrs, [](const CUlaunchAttribute& attribute) {
+    return attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+           attribute.value.programmaticStreamSerializationAllowed != 0;
+  });
 }
 
 CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config, const EmulatedFunction& function,

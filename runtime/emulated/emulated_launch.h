@@ -17,6 +17,9 @@ namespace ak::runtime {
                                    void** arguments, const DeviceFacts& device,
                                    emulator::LaunchRequest& request);
 
+/// Whether a launch may begin before the one before it has ended (programmatic dependent launch).
+[[nodiscard]] bool may_begin_early(const CUlaunchConfig& config);
+
 /// Clusters of a launch that fit on the device at once; on the CPU device one, or none where it is too large.
 [[nodiscard]] CUresult max_active_clusters(int& clusters, const CUlaunchConfig& config,
                                            const EmulatedFunction& function, const DeviceFacts& device);
