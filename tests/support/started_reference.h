@@ -32,7 +32,8 @@ struct StartedReference {
   TemporaryFolder folder;
   runtime::ReferenceProcess process;
 
-  explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {}, bool gpu = false)
+  explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {},
+                            bool gpu = false)
       : process({.program = python.program,
                  .path = python.path,
                  .readable = readable(python, folder.path()),
@@ -48,7 +49,8 @@ struct StartedReference {
   }
 
   /// Tensors: a vector x and a vector y of 4 elements.
-  Result<Json, runtime::ReferenceFailure> open(const std::string& source, const std::string& dtype = "float32") {
+  Result<Json, runtime::ReferenceFailure> open(const std::string& source,
+                                               const std::string& dtype = "float32") {
     const std::string file = (folder / "reference.py").string();
     write_file_atomically(file, source);
     const auto tensor = [&](const char* name, bool output) {
