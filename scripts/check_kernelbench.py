@@ -5,10 +5,10 @@
     python3 scripts/check_kernelbench.py KernelBench/ --tasks 19,20,21 --output judged.csv
 
 The folder is a checkout of KernelBench: level1/ with its tasks, src/kernelbench/ with the evaluator. For each task:
-`exchange import`, `generate` from the starting kernel, `export --format kernelbench`, `eval_kernel_against_ref` (five
-inputs), the same for results that are 2 % too large, which it has to refuse, and its timing. `generate_kernel` and
-`alphakernel` are on the PATH; needs a GPU, nvcc and PyTorch 2.1. Packages that only the evaluator's file names
-(pydantic, requests, dotenv, tqdm, openai, litellm) may be missing.
+`exchange import`, `evaluate` of the starting kernel, its `export --format kernelbench`, `eval_kernel_against_ref` (five
+inputs), the same for results that are 2 % too large, which it has to refuse, and its timing.
+`alphakernel` is on the PATH; needs a GPU, nvcc and PyTorch 2.1. Packages that only the evaluator's file names (pydantic,
+requests, dotenv, tqdm, openai, litellm) may be missing.
 Times: ours_us of a cold L2 without the host, theirs_us and eager_us by the evaluator's events.
 The exit status is 1 where a verdict differs from ours or a wrong result was accepted.
 """
@@ -91,21 +91,22 @@ def judged(arguments, pairs, timed=False):
 
 
 def make(arguments, folder):
-    """Our verdict and time of the kernel of an imported task, and the file for the evaluator."""
-    kernel, out = arguments.work / f"{folder.name}.cu", arguments.work / f"{folder.name}.export"
-    run("alphakernel", "generate", "-q", "--problem", folder, "--arch", "native", "--seed", "1", "--max-evaluations",
-        arguments.evaluations, "--unaudited", "--output", kernel)
-    result = kernel.with_suffix(".result.json")
-    run("alphakernel", "export", result, "--problem", folder, "--format", "kernelbench", "--force", "--output", out)
-    return json.loads(result.read_text()), out / "model_new.py"
+    """Our verdict and time of the starting kernel of an imported task, and the file for the evaluator."""
+    kernel, out = folder / "start.cu", arguments.work / f"{folder.name}.export"
+    found = json.loads(run("alphakernel", "evaluate", kernel, "--problem", folder, "--arch", "native", "--unaudited",
+                           "--json"))
+    run("alphakernel", "export", kernel, "--problem", folder, "--format", "kernelbench", "--force", "--output", out)
+    cold = [row["median_us"] for row in found["measurements"]
+            if row["shape"] == "given" and row["what"] == "kernel" and not row.get("warm_l2")]
+    return cold[0], out / "model_new.py"
 
 
 def row_of(arguments, task):
     folder = arguments.work / "problems" / task.stem
     row = {"task": task.stem}
     try:
-        found, model = make(arguments, folder)
-        row |= {"ours": "right", "ours_us": round(found["best"]["score_ns"] / 1e3, 2), "model": model}
+        time_us, model = make(arguments, folder)
+        row |= {"ours": "right", "ours_us": round(time_us, 2), "model": model}
         [verdict] = judged(arguments, [(task, model)])
         row |= {"theirs": "right" if verdict["correct"] else "wrong" if verdict["compiled"] else "not compiled",
                 "wrong_result_refused": int(verdict["wrong_refused"]), "note": verdict["note"]}
@@ -136,7 +137,6 @@ def main():
     parser.add_argument("--tasks", default="1,3,8,9,10,11,13,16,17,18,40,88", help="numbers of level 1")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("judged.csv"))
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("kernelbench_check"))
-    parser.add_argument("--evaluations", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=4, help="tasks at once; searches take turns on the GPU")
     parser.add_argument("--judge", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--timed", action="store_true", help=argparse.SUPPRESS)

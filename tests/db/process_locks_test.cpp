@@ -18,9 +18,11 @@ class LockHolder {
   explicit LockHolder(const std::filesystem::path& file) {
     int ends[2];
     REQUIRE(pipe(ends) == 0);
-    const FileDescriptor reading(ends[0]), writing(ends[1]);
+    const FileDescriptor reading(ends[0]);
+    FileDescriptor writing(ends[1]);
     pid_ = fork();
     if (pid_ == 0) work(file, writing.get());
+    writing.reset();  // so that reading ends when that process does
     REQUIRE(read(reading.get(), &search, sizeof search) == sizeof search);
   }
   ~LockHolder() { end(); }

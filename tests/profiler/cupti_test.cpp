@@ -7,6 +7,7 @@
 #include "profiler/cupti/launch_timeline.h"
 #include "profiler/cupti/metric_host.h"
 #include "profiler/cupti/range_profiler.h"
+#include "tests/profiler/host_libraries.h"
 
 namespace ak::profiler {
 namespace {
@@ -79,6 +80,7 @@ TEST_CASE("a device that cannot be profiled is reported with its reason") {
 }
 
 TEST_CASE("CUPTI knows which metrics a chip has and how many passes they take, without the chip") {
+  if (!host_libraries_load()) return;
   const auto loaded = load_cupti();
   if (!loaded) {
     WARN("not tested: " << loaded.error().message);
@@ -97,7 +99,7 @@ TEST_CASE("CUPTI knows which metrics a chip has and how many passes they take, w
 
 TEST_CASE("a chip that CUPTI does not know is an error that says what was being done") {
   const auto loaded = load_cupti();
-  if (!loaded) return;
+  if (!loaded || !host_libraries_load()) return;
   CHECK_THROWS_WITH(MetricHost(**loaded, "GX999", {}),
                     Catch::Contains("asking CUPTI for the chip's metrics"));
 }

@@ -108,6 +108,7 @@ TEST_CASE("who waits for the GPU says so, and gets it when the holder is killed"
     if (::write(ends[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   });
+  ::close(ends[1]);  // so that reading ends when the holder does
   char byte = 0;
   REQUIRE(::read(ends[0], &byte, 1) == 1);
   DeviceLock lock(kUuid);
@@ -120,7 +121,6 @@ TEST_CASE("who waits for the GPU says so, and gets it when the holder is killed"
   CHECK(lock.unavailable_reason().empty());
   ::waitpid(holder, nullptr, 0);
   ::close(ends[0]);
-  ::close(ends[1]);
 }
 
 TEST_CASE("the lock file can be locked by every user and is not a link to anywhere") {

@@ -142,6 +142,7 @@ TEST_CASE("a stuck worker whose parent is killed does not survive it") {
     if (::write(pipe[1], &pid, sizeof pid) != sizeof pid || !started) ::_exit(1);
     for (;;) ::pause();
   }
+  ::close(pipe[1]);  // so that reading ends when the parent does
   pid_t worker = 0;
   REQUIRE(::read(pipe[0], &worker, sizeof worker) == sizeof worker);
   REQUIRE(worker > 0);

@@ -138,6 +138,7 @@ TEST_CASE("a reference process ends when what asked it was killed") {
     static_cast<void>(started.refusal_of("while True: pass"));
     ::_exit(0);
   }
+  ::close(ends[1]);  // so that reading ends when the owner does
   pid_t reference = 0;
   REQUIRE(::read(ends[0], &reference, sizeof reference) == sizeof reference);
   CHECK_FALSE(is_gone(reference));
@@ -147,6 +148,7 @@ TEST_CASE("a reference process ends when what asked it was killed") {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(is_gone(reference));
   ::waitpid(owner, nullptr, 0);
+  ::close(ends[0]);
 }
 
 TEST_CASE("an interpreter without a PyTorch that will do is named with what it lacks") {
