@@ -13,7 +13,7 @@ SELECT 'searches running' AS label, searches AS value, (SELECT count(*) FROM sea
        iif(searches > 0, 'info', NULL) AS tone, NULL AS history FROM running
 UNION ALL
 SELECT 'evaluations', (SELECT sum(searched) FROM search_figures),
-       'a minute, until ' || (SELECT substr(minute, 12) || ' on ' || substr(minute, 1, 10) FROM latest LIMIT 1), NULL,
+       'minute by minute until ' || (SELECT substr(minute, 12) || ' on ' || substr(minute, 1, 10) FROM latest LIMIT 1), NULL,
        (SELECT json_group_array(n) FROM (SELECT n FROM (
           SELECT minute, count(*) AS n FROM latest GROUP BY minute ORDER BY minute DESC LIMIT 60) ORDER BY minute))
 WHERE (SELECT count(*) FROM latest) > 0
