@@ -101,10 +101,6 @@ int become_reference_process() {
   if (::chdir("/") != 0) return static_cast<int>(ExitCode::environment);
   // A file that it could make in spite of everything stays empty.
   set_hard_limit(RLIMIT_FSIZE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // The sanitizers, whose memory this process has until Python replaces it, reserve terabytes.
-  if (confinement.memory_bytes > 0) set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
-#endif
   static_cast<void>(confine(permissions_of(confinement)));
   std::string program = confinement.program, boot(boot_file().text);
   std::array arguments{program.data(),
@@ -114,6 +110,8 @@ int become_reference_process() {
                        const_cast<char*>("-c"),
                        boot.data(),
                        static_cast<char*>(nullptr)};
+  // Last of all: under a sanitizer this program itself has more than that until Python takes its place.
+  if (confinement.memory_bytes > 0) set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
   ::execv(program.c_str(), arguments.data());
   std::fprintf(stderr, "%s cannot be started: %s\n", program.c_str(), std::strerror(errno));
   return static_cast<int>(ExitCode::environment);
