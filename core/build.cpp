@@ -83,7 +83,7 @@ constexpr std::int64_t kMaxLine = INT32_MAX;
 constexpr std::int64_t kMaxMs = 86'400'000;  // a day
 
 constexpr Field<Diagnostic> kDiagnosticFields[] = {
-    {"severity", take::text<&Diagnostic::severity, 16>},
+    {"severity", take::severity<&Diagnostic::severity>},
     {"message", take::words<&Diagnostic::message, kMaxWords>},
     {"line", take::integer<&Diagnostic::line, 0, kMaxLine>},
     {"column", take::integer<&Diagnostic::column, 0, kMaxLine>}};
@@ -117,6 +117,14 @@ void take_outcome(const JsonReader& at, BuildResult& result) {
   if (!result.outcome.gate) gate->fail("the name of a gate");
 }
 
+// Shown in messages: a type's letters, digits and brackets.
+std::string one_type(const JsonReader& at) {
+  std::string type = take::bounded_text(at, 64);
+  const bool is_type = std::ranges::all_of(type, [](char c) { return is_word(c) || c == '[' || c == ']'; });
+  if (!is_type) at.fail("a type of PTX");
+  return type;
+}
+
 constexpr Field<KernelFacts> kKernelFields[] = {
     {"expression", take::text<&KernelFacts::expression, kMaxName>},
     {"lowered_name", take::text<&KernelFacts::lowered_name, kMaxName>},
@@ -127,7 +135,7 @@ constexpr Field<KernelFacts> kKernelFields[] = {
     {"static_shared_bytes", take::integer<&KernelFacts::static_shared_bytes, 0, kMaxBytes>},
     {"constant_bytes", take::integer<&KernelFacts::constant_bytes, 0, kMaxBytes>},
     {"barriers", take::integer<&KernelFacts::barriers, 0, kMaxBarriers>},
-    {"parameter_types", take::list<&KernelFacts::parameter_types, take::one_text<64>, kMaxParameters>},
+    {"parameter_types", take::list<&KernelFacts::parameter_types, one_type, kMaxParameters>},
     {"max_threads", take::integer<&KernelFacts::max_threads, 0, kMaxThreads>}};
 
 KernelFacts read_kernel(const JsonReader& at) { return read_fields(at, kKernelFields); }

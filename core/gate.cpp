@@ -44,7 +44,7 @@ constexpr std::array kGates{
     GateInfo{Gate::memory_checker, "memory_checker", GateDevices::cpu,
              "every access is within the buffers a kernel was given, aligned and in the right space"},
     GateInfo{Gate::initialised_reads, "initialised_reads", GateDevices::cpu,
-             "no byte is read before it was written"},
+             "no value that nothing wrote decides, addresses or is stored"},
     GateInfo{Gate::race_detector, "race_detector", GateDevices::cpu,
              "threads that use the same memory are ordered by barriers, fences or atomics"},
     GateInfo{Gate::barrier_checker, "barrier_checker", GateDevices::cpu,

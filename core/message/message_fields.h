@@ -58,6 +58,13 @@ void words(const JsonReader& at, Owner<member>& message) {
   message.*member = sanitize(bounded_text(at, max_bytes), max_bytes);
 }
 
+template <auto member>
+void severity(const JsonReader& at, Owner<member>& message) {
+  message.*member = at.text();
+  if (message.*member != "error" && message.*member != "warning" && message.*member != "note")
+    at.fail("error, warning or note");
+}
+
 template <auto member, std::int64_t low, std::int64_t high>
 void integer(const JsonReader& at, Owner<member>& message) {
   const std::int64_t value = at.integer();

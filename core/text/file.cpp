@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/text/file_checks.h"
+#include "core/text/hash.h"
 
 namespace ak {
 namespace {
@@ -24,6 +25,20 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
     content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Beside a file that is to be replaced, with the rights that the user's umask leaves; without a descriptor where the
+/// system refuses it. mkstemp() would leave the owner's alone, and a confined process may not change them.
+struct TemporaryFile {
+  std::string path;
+  FileDescriptor descriptor;
+};
+TemporaryFile make_temporary(const std::filesystem::path& file) {
+  for (;;) {
+    TemporaryFile made{fmt::format("{}.{:016x}", file.string(), random_seed()), {}};
+    made.descriptor.reset(::open(made.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (made.descriptor || errno != EEXIST) return made;
   }
 }
 
@@ -108,25 +123,22 @@ std::filesystem::path file_inside(const std::filesystem::path& folder, std::stri
 
 void require_writable(const std::filesystem::path& file) {
   check_replaceable(file);
-  std::string temporary = file.string() + ".XXXXXX";
-  const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) fail(ExitCode::output, "cannot write {}: {}", file.string(), reason());
-  ::unlink(temporary.c_str());
+  const TemporaryFile temporary = make_temporary(file);
+  if (!temporary.descriptor) fail(ExitCode::output, "cannot write {}: {}", file.string(), reason());
+  ::unlink(temporary.path.c_str());
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
   check_replaceable(path);
-  std::string temporary = path.string() + ".XXXXXX";
-  FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
+  const TemporaryFile temporary = make_temporary(path);
+  const int fd = temporary.descriptor.get();
+  if (!temporary.descriptor) fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
   try {
-    write_all(fd.get(), content, path);
-    if (::fchmod(fd.get(), 0644) != 0 || ::fsync(fd.get()) != 0 ||
-        ::rename(temporary.c_str(), path.c_str()) != 0) {
+    write_all(fd, content, path);
+    if (::fsync(fd) != 0 || ::rename(temporary.path.c_str(), path.c_str()) != 0)
       fail(ExitCode::output, "cannot write {}: {}", path.string(), reason());
-    }
   } catch (...) {
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.path.c_str());
     throw;
   }
 }

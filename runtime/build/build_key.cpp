@@ -12,6 +12,8 @@ BuildKey BuildKey::of(const TranslationUnit& unit, const std::string& nvrtc_vers
   return BuildKey(sha256_hex(unit.hash() + "\nnvrtc " + nvrtc_version));
 }
 
+BuildKey BuildKey::of_own() const { return BuildKey(sha256_hex(text_ + " own")); }
+
 std::optional<BuildKey> BuildKey::parse(std::string_view text) {
   constexpr std::size_t kDigits = 64;  // of SHA-256
   const auto is_hexadecimal = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };

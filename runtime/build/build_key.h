@@ -14,6 +14,8 @@ namespace ak::runtime {
 class BuildKey {
  public:
   [[nodiscard]] static BuildKey of(const TranslationUnit& unit, const std::string& nvrtc_version);
+  /// Another key for the same build, which no candidate can have.
+  [[nodiscard]] BuildKey of_own() const;
   /// Nothing where `text` is no key.
   [[nodiscard]] static std::optional<BuildKey> parse(std::string_view text);
 

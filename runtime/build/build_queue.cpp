@@ -22,9 +22,10 @@ void BuildQueue::quieten() const {
   ::eventfd_read(asked_.get(), &ignored);
 }
 
-BuildTicket BuildQueue::submit(TranslationUnit unit, std::chrono::milliseconds limit) {
+BuildTicket BuildQueue::submit(TranslationUnit unit, BuildOrigin origin, std::chrono::milliseconds limit) {
   const std::lock_guard lock(mutex_);
-  waiting_.submitted.push_back({.ticket = ++last_ticket_, .unit = std::move(unit), .limit = limit});
+  waiting_.submitted.push_back(
+      {.ticket = ++last_ticket_, .unit = std::move(unit), .origin = origin, .limit = limit});
   ++unfinished_;
   wake();
   return last_ticket_;

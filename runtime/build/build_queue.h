@@ -21,10 +21,19 @@ struct FinishedBuild {
   BuildResult result;
 };
 
+/// Whose source a build is of. A worker that has built candidates may have been taken over by one, so what a verdict
+/// rests on comes from one that has built none.
+enum class BuildOrigin : std::uint8_t {
+  candidate,
+  leader,  ///< a candidate, built once more: in a worker that has built none, and not taken from the cache
+  own,  ///< references and whatever else the user vouches for: the same, with entries of its own in the cache
+};
+
 /// A build that was asked for.
 struct BuildJob {
   BuildTicket ticket = 0;
   TranslationUnit unit;
+  BuildOrigin origin = BuildOrigin::candidate;
   std::chrono::milliseconds limit{};
   bool killed_once = false;  ///< its worker got a SIGKILL that was not ours
 };
@@ -39,7 +48,7 @@ class BuildQueue {
   BuildQueue();
 
   // On any thread; none but wait() blocks:
-  BuildTicket submit(TranslationUnit unit, std::chrono::milliseconds limit);
+  BuildTicket submit(TranslationUnit unit, BuildOrigin origin, std::chrono::milliseconds limit);
   void cancel(BuildTicket ticket);
   /// The next finished build, waiting for it until `deadline`; at once nothing when no build is left.
   [[nodiscard]] std::optional<FinishedBuild> wait(TimePoint deadline);

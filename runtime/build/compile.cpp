@@ -122,6 +122,11 @@ bool blames_a_header(const Outcome& outcome) {
   });
 }
 
+// The front end works in a file where it makes or reads a precompiled header, and ends where that has no room.
+bool has_no_room_for_a_header(std::string_view log) {
+  return log.find("unable to obtain mapped memory") != std::string_view::npos;
+}
+
 }  // namespace
 
 struct Compiler::Attempt {
@@ -152,7 +157,8 @@ BuildResult Compiler::compile(const TranslationUnit& unit) {
   }
   const auto prefix = pch_ ? pch_->prefix_for(unit) : std::nullopt;
   Attempt attempt = run(unit, prefix);
-  if (prefix && blames_a_header(attempt.outcome)) attempt = run(unit, std::nullopt);
+  if (prefix && (blames_a_header(attempt.outcome) || has_no_room_for_a_header(attempt.log)))
+    attempt = run(unit, std::nullopt);
   result.outcome = std::move(attempt.outcome);
   result.log = std::move(attempt.log);
   result.ptx = std::move(attempt.ptx);

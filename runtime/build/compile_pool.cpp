@@ -72,8 +72,9 @@ CompilePool::~CompilePool() {
   for (CompileSlot& slot : slots_) slot.stop();
 }
 
-BuildTicket CompilePool::submit(TranslationUnit unit, std::optional<std::chrono::milliseconds> deadline) {
-  return queue_.submit(std::move(unit), deadline.value_or(options_.deadline));
+BuildTicket CompilePool::submit(TranslationUnit unit, BuildOrigin origin,
+                                std::optional<std::chrono::milliseconds> deadline) {
+  return queue_.submit(std::move(unit), origin, deadline.value_or(options_.deadline));
 }
 
 std::optional<FinishedBuild> CompilePool::poll() { return queue_.wait(Clock::time_point::min()); }
@@ -118,8 +119,8 @@ bool CompilePool::finish_without_worker(const BuildJob& job) {
                        kMaxTranslationUnitBytes));
     return true;
   }
-  if (!cache_) return false;
-  auto known = cache_->find(BuildKey::of(job.unit, facts_.nvrtc_version));
+  if (!cache_ || job.origin == BuildOrigin::leader) return false;
+  auto known = cache_->find(cache_key(job));
   if (!known || contradiction(*known, job.unit)) return false;
   queue_.finish(job.ticket, std::move(*known));
   return true;
@@ -177,7 +178,8 @@ void CompilePool::take_answer(CompileSlot& slot, const WorkerMessage& message) {
   auto read = read_built(message.body, unit, facts_.nvrtc_version);
   if (!read) return lose(slot, {"broke the protocol: " + read.error().message, -1, 0});
   BuildResult result = std::move(read).value();
-  if (cache_) cache_->store(BuildKey::of(unit, facts_.nvrtc_version), result);
+  result.key = cache_key(*slot.job()).text();
+  if (cache_) cache_->store(cache_key(*slot.job()), result);
   const BuildJob job = slot.take_job();
   // After running out of memory a compiler is not to be trusted with another source.
   const bool exhausted = result.outcome.status == Status::out_of_memory;
@@ -213,9 +215,14 @@ void CompilePool::expire(CompileSlot& slot) {
          fmt::format("compilation took longer than {} s", static_cast<double>(job->limit.count()) / 1000));
 }
 
+BuildKey CompilePool::cache_key(const BuildJob& job) const {
+  const BuildKey key = BuildKey::of(job.unit, facts_.nvrtc_version);
+  return job.origin == BuildOrigin::own ? key.of_own() : key;
+}
+
 void CompilePool::assign() {
   while (!waiting_.empty()) {
-    CompileSlot* slot = free_slot();
+    CompileSlot* slot = free_slot(waiting_.front().origin != BuildOrigin::candidate);
     if (slot == nullptr) return;
     if (!slot->has_worker()) slot->start(options_.worker_command);
     BuildJob job = std::move(waiting_.front());
@@ -224,18 +231,22 @@ void CompilePool::assign() {
   }
 }
 
-// A running worker rather than a new one.
-CompileSlot* CompilePool::free_slot() {
-  const auto idle =
-      std::ranges::find_if(slots_, [](const CompileSlot& slot) { return slot.has_worker() && !slot.job(); });
-  if (idle != slots_.end()) return &*idle;
-  const auto empty = std::ranges::find_if(slots_, [](const CompileSlot& slot) { return !slot.has_worker(); });
-  return empty != slots_.end() ? &*empty : nullptr;
+// A running worker rather than a new one; where only touched ones are left, one of them is replaced.
+CompileSlot* CompilePool::free_slot(bool untouched) {
+  CompileSlot *empty = nullptr, *touched = nullptr;
+  for (CompileSlot& slot : slots_) {
+    if (slot.job()) continue;
+    if (slot.has_worker() && (slot.untouched() || !untouched)) return &slot;
+    (slot.has_worker() ? touched : empty) = &slot;
+  }
+  if (empty != nullptr || touched == nullptr) return empty;
+  touched->stop();
+  return touched;
 }
 
 void CompilePool::finish(const BuildJob& job, Status status, std::string message) {
   BuildResult result;
-  result.key = BuildKey::of(job.unit, facts_.nvrtc_version).text();
+  result.key = cache_key(job).text();
   result.nvrtc_version = facts_.nvrtc_version;
   result.outcome = {status, StageId::build, std::move(message), {}};
   // Whatever else ends a build without the compiler's own word is one of the limits it runs under.

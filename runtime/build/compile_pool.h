@@ -42,7 +42,8 @@ class CompilePool {
   /// Never blocks. Builds start in order of submission.
   /// @param deadline from the moment a worker takes it; the pool's own when absent. Time that a busy machine
   /// does not give the worker is not counted, up to nine times as much.
-  BuildTicket submit(TranslationUnit unit, std::optional<std::chrono::milliseconds> deadline = std::nullopt);
+  BuildTicket submit(TranslationUnit unit, BuildOrigin origin = BuildOrigin::candidate,
+                     std::optional<std::chrono::milliseconds> deadline = std::nullopt);
   /// Next finished build, if there is one.
   [[nodiscard]] std::optional<FinishedBuild> poll();
   /// The same, waiting until `deadline`; at once nothing when no build is left.
@@ -72,7 +73,8 @@ class CompilePool {
   void give_up(const WorkerLost& lost);
   void expire(CompileSlot& slot);
   void assign();
-  CompileSlot* free_slot();
+  CompileSlot* free_slot(bool untouched);
+  [[nodiscard]] BuildKey cache_key(const BuildJob& job) const;
   void finish(const BuildJob& job, Status status, std::string message);
 
   CompilePoolOptions options_;

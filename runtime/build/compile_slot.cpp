@@ -19,7 +19,7 @@ constexpr int kBusyMachine = 10;
 void CompileSlot::start(std::vector<std::string> command) {
   command.insert(command.end(), {"--role", "compile"});
   process_ = std::make_unique<WorkerProcess>(std::move(command));
-  started_ = false;
+  started_ = touched_ = false;
   deadline_ = std::chrono::steady_clock::now() + kStartLimit;
 }
 
@@ -50,6 +50,7 @@ void CompileSlot::give(BuildJob job) {
   AK_ASSERT(process_ && !job_, "a worker has one build at a time");
   process_->send({job.ticket, "compile", to_json(job.unit), {}});
   job_ = std::move(job);
+  touched_ |= job_->origin != BuildOrigin::own;
   if (started_) start_clock();
 }
 

@@ -33,6 +33,9 @@ class CompileSlot {
   [[nodiscard]] WorkerProcess& worker() { return *process_; }
   [[nodiscard]] const std::optional<BuildJob>& job() const { return job_; }
 
+  /// The worker has had no candidate's source, which might have taken it over.
+  [[nodiscard]] bool untouched() const { return !touched_; }
+
   /// Gives the worker a build, which it begins when it has started.
   void give(BuildJob job);
   /// The build has ended, and the worker is free.
@@ -49,6 +52,7 @@ class CompileSlot {
 
   std::unique_ptr<WorkerProcess> process_;
   bool started_ = false;
+  bool touched_ = false;
   std::optional<BuildJob> job_;
   TimePoint deadline_;                          ///< of the start, then of the job
   TimePoint latest_;                            ///< for the job, however little its worker could do

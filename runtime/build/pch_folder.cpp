@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/build/pch_folder.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "core/text/file.h"
 
@@ -22,15 +28,23 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFolderName = "alphakernel-pch-";
 
-// Keeps no descriptor but the worker's, so that it holds no channel open, and no folder busy.
-[[noreturn]] void remove_when_ended(int worker, const fs::path& folder) {
+// Long after a worker has made its folder it has locked it (chosen).
+constexpr std::chrono::minutes kUnlockedAtMost{1};
+
+// Keeps no descriptors but these two, so that it holds no channel open.
+[[noreturn]] void remove_when_ended(FileDescriptor worker, FileDescriptor lock, const fs::path& folder) {
   ::setsid();  // signals to the worker's group, or from a terminal, are not meant for it
   ::prctl(PR_SET_NAME, "alphakernel-pch");
-  const auto kept = static_cast<unsigned>(worker);
-  if (kept > 0) ::syscall(SYS_close_range, 0U, kept - 1, 0U);
-  ::syscall(SYS_close_range, kept + 1, ~0U, 0U);
+  const int kept[] = {std::min(worker.get(), lock.get()), std::max(worker.get(), lock.get())};
+  unsigned first = 0;
+  for (const int each : kept) {
+    if (const auto next = static_cast<unsigned>(each); next > first)
+      ::syscall(SYS_close_range, first, next - 1, 0U);
+    first = static_cast<unsigned>(each) + 1;
+  }
+  ::syscall(SYS_close_range, first, ~0U, 0U);
   if (::chdir("/") != 0) ::_exit(1);
-  pollfd ended{worker, POLLIN, 0};
+  pollfd ended{worker.get(), POLLIN, 0};
   while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
   }
   std::error_code error;
@@ -39,41 +53,60 @@ constexpr std::string_view kFolderName = "alphakernel-pch-";
 }
 
 // By process, not by a pipe: a worker that was taken over could close its end and live on.
-void have_removed_at_end(const fs::path& folder) {
-  const FileDescriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0U)));
-  if (!self) return;
+void have_removed_at_end(const fs::path& folder, FileDescriptor lock) {
+  FileDescriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0U)));
+  static FileDescriptor kept_here;  // where the system has no pidfd_open: as long as this process lives
+  if (!self) return void(kept_here = std::move(lock));
   std::error_code error;
   const fs::path absolute = fs::absolute(folder, error);
-  if (!error && ::fork() == 0) remove_when_ended(self.get(), absolute);
+  if (!error && ::fork() == 0) remove_when_ended(std::move(self), std::move(lock), absolute);
 }
+
+fs::path temporary_folder() {
+  std::error_code error;
+  const fs::path base = fs::temp_directory_path(error);
+  return error ? "/tmp" : base;
+}
+
+FileDescriptor open_folder(const fs::path& folder) {
+  return FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Another user's folder is none of ours, and one of another container is locked there.
+bool is_left_over(const fs::path& folder) {
+  const FileDescriptor opened = open_folder(folder);
+  struct stat info {};
+  if (!opened || ::fstat(opened.get(), &info) != 0 || info.st_uid != ::geteuid()) return false;
+  const auto changed = std::chrono::system_clock::from_time_t(info.st_mtim.tv_sec);
+  return std::chrono::system_clock::now() - changed > kUnlockedAtMost &&
+         ::flock(opened.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+bool is_pch_folder(const fs::path& path) { return path.filename().string().starts_with(kFolderName); }
 
 }  // namespace
 
 fs::path pch_folder(int pid) {
   std::error_code error;
-  fs::path base = fs::temp_directory_path(error);
-  if (error) base = "/tmp";
-  return base / (std::string(kFolderName) + std::to_string(pid));
+  const std::string beginning = fmt::format("{}{}-", kFolderName, pid);
+  for (const auto& entry : fs::directory_iterator(temporary_folder(), error))
+    if (entry.path().filename().string().starts_with(beginning)) return entry.path();
+  return {};
 }
 
 fs::path make_pch_folder() {
-  const fs::path folder = pch_folder(::getpid());
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return {};
-  have_removed_at_end(folder);
+  std::string folder = temporary_folder() / fmt::format("{}{}-XXXXXX", kFolderName, ::getpid());
+  if (::mkdtemp(folder.data()) == nullptr) return {};
+  FileDescriptor lock = open_folder(folder);
+  if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0) return {};
+  have_removed_at_end(folder, std::move(lock));
   return folder;
 }
 
 void remove_stale_pch_folders() {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(pch_folder(0).parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    int pid = 0;
-    if (!name.starts_with(kFolderName)) continue;
-    std::from_chars(name.data() + kFolderName.size(), name.data() + name.size(), pid);
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), error);
-  }
+  for (const auto& entry : fs::directory_iterator(temporary_folder(), error))
+    if (is_pch_folder(entry.path()) && is_left_over(entry.path())) fs::remove_all(entry.path(), error);
 }
 
 }  // namespace ak::runtime

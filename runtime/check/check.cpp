@@ -194,6 +194,7 @@ std::optional<Outcome> check_distribution(RunContext& run_context, const Bind& b
   if (!gate_enabled(Gate::repeat_bitwise)) return std::nullopt;
   if (has_alias(run_context.problem)) {
     if (auto failed = first->run(StageId::check, {.order_seed = kOtherOrder})) return failed;
+    if (auto failed = first->verify_memory(StageId::check)) return failed;
     std::vector<CheckRecord> ignored;
     return found_by(Gate::repeat_bitwise, compare_outputs(run_context, first.value(), StageId::check,
                                                           "in the second call on the same inputs", ignored));

@@ -19,13 +19,13 @@ ProblemBuild& CandidateBuilds::problem(const std::shared_ptr<const ProblemInstan
   for (const auto& known : problems_) {
     if (&known->problem() == problem.get() && known->arch() == arch) return *known;
   }
-  const auto submit = [this](const TranslationUnit& unit) { return pool_.submit(unit); };
+  const auto submit = [this](const TranslationUnit& unit) { return pool_.submit(unit, BuildOrigin::own); };
   problems_.push_back(std::make_unique<ProblemBuild>(problem, arch, assembler_, submit, python_));
   return *problems_.back();
 }
 
-void CandidateBuilds::start(Ticket owner, Part part, TranslationUnit unit) {
-  owners_.emplace(pool_.submit(std::move(unit)), Owner{owner, part});
+void CandidateBuilds::start(Ticket owner, Part part, TranslationUnit unit, BuildOrigin origin) {
+  owners_.emplace(pool_.submit(std::move(unit), origin), Owner{owner, part});
 }
 
 void CandidateBuilds::cancel(Ticket owner) {

@@ -27,7 +27,7 @@ class CandidateBuilds {
 
   enum class Part : std::uint8_t { candidate, rival };
   /// Queues a build for the evaluation `owner`.
-  void start(Ticket owner, Part part, TranslationUnit unit);
+  void start(Ticket owner, Part part, TranslationUnit unit, BuildOrigin origin = BuildOrigin::candidate);
   /// Of an evaluation that ends: those of its builds that are left finish nowhere.
   void cancel(Ticket owner);
 

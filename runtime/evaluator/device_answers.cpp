@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -174,6 +176,20 @@ const AskedOfDevice::Workload* AskedOfDevice::timed_workload(const std::string& 
   return found != workloads_.end() && found->second.timed ? &found->second : nullptr;
 }
 
+/// The median is of one launch; samples are whole nanoseconds of all their launches together, and have 32 bits.
+void AskedOfDevice::check_median(const Measurement& m) {
+  const auto [low, high] = std::ranges::minmax_element(m.samples_ns);
+  const double launches = m.launches_per_sample;
+  const bool saturated = *high == std::numeric_limits<std::uint32_t>::max();
+  const double lowest = *low - 1.0, highest = saturated ? HUGE_VAL : *high + 1.0;
+  const auto within = [&](double ns) { return ns * launches >= lowest && ns * launches <= highest; };
+  if (!(m.median_ns > 0)) reject("workload {} took no time", quoted(m.workload));
+  if (!within(m.median_ns) || !within(m.ci_low_ns) || !within(m.ci_high_ns))
+    reject("the median of workload {} is not one of its samples", quoted(m.workload));
+  if (!(m.ci_low_ns <= m.median_ns && m.median_ns <= m.ci_high_ns))
+    reject("the median of workload {} is not in its interval", quoted(m.workload));
+}
+
 void AskedOfDevice::check_measurements(const DeviceAnswer& answer) const {
   std::set<std::tuple<std::string_view, MeasurementRole, std::string_view, bool>> seen;
   for (const Measurement& m : answer.measurements) {
@@ -182,8 +198,11 @@ void AskedOfDevice::check_measurements(const DeviceAnswer& answer) const {
       reject("a time of role {} of workload {} was not asked for", to_string(m.role), quoted(m.workload));
     if (m.energy && !workload->energy) reject("energy of workload {} was not asked for", quoted(m.workload));
     if (m.samples_ns.empty()) reject("workload {} was timed without samples", quoted(m.workload));
-    if (!seen.emplace(m.workload, m.role, m.label, m.cold).second)
+    // Baselines have names; of the others there is one of each kind.
+    const std::string_view label = m.role == MeasurementRole::baseline ? m.label : std::string_view{};
+    if (!seen.emplace(m.workload, m.role, label, m.cold).second)
       reject("workload {} was timed twice", quoted(m.workload));
+    check_median(m);
   }
 }
 
@@ -193,10 +212,24 @@ void AskedOfDevice::check_profiles(const DeviceAnswer& answer) const {
       reject("a profile of workload {} was not asked for", quoted(profile.workload));
 }
 
+/// No record is there twice (check_records), so that counting them is enough.
+void AskedOfDevice::check_nothing_missing(const DeviceAnswer& answer) const {
+  for (const auto& [name, workload] : workloads_) {
+    const std::size_t distributions = gate_enabled(Gate::distributions)
+                                          ? workload.distributions.size()
+                                          : std::min<std::size_t>(1, workload.distributions.size());
+    const auto records = std::ranges::count(answer.checks, name, &CheckRecord::workload);
+    if (static_cast<std::size_t>(records) < distributions * outputs_.size())
+      reject("workload {} has {} checks, where {} were asked for", quoted(name), records,
+             distributions * outputs_.size());
+  }
+}
+
 /// Of a task that ended well: it has all that a verdict is made of, and nothing that contradicts it.
 void AskedOfDevice::check_complete(const DeviceAnswer& answer) const {
   if (kind_ == Kind::apart) return;
   if (!std::ranges::all_of(answer.checks, &CheckRecord::passed)) reject("it ended as ok with a failed check");
+  if (kind_ == Kind::evaluation) check_nothing_missing(answer);
   const auto samples = [&](const std::string& workload, MeasurementRole role) -> std::size_t {
     const auto found = std::ranges::find_if(answer.measurements, [&](const Measurement& m) {
       return m.workload == workload && m.role == role && m.cold;

@@ -48,6 +48,8 @@ class AskedOfDevice {
   void check_outcome(const DeviceAnswer& answer) const;
   void check_records(const DeviceAnswer& answer) const;
   void check_measurements(const DeviceAnswer& answer) const;
+  static void check_median(const Measurement& m);
+  void check_nothing_missing(const DeviceAnswer& answer) const;
   void check_complete(const DeviceAnswer& answer) const;
   void check_profiles(const DeviceAnswer& answer) const;
   [[nodiscard]] bool may_measure(MeasurementRole role) const;

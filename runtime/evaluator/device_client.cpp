@@ -62,8 +62,11 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   if (const auto* message = std::get_if<WorkerMessage>(&reply)) {
     auto devices = read_devices(message->body);
     if (message->id == id && message->type == "devices" && devices) return std::move(devices).value();
-    why = message->type == "devices" ? "the device worker broke the protocol: " + devices.error().message
-                                     : reason_in(message->body);
+    if (message->type != "devices")
+      why = reason_in(message->body);
+    else
+      why = "the device worker broke the protocol: " +
+            (devices ? "an answer to another request" : devices.error().message);
   }
   if (const auto* lost = std::get_if<WorkerLost>(&reply))
     why = fmt::format("the device worker {}", lost->reason);

@@ -152,7 +152,8 @@ void LocalEvaluator::hand_over(EvaluationJob& job, StageRunner runner) {
   if (runner == StageRunner::device_worker) return devices_.add(job);
   using Part = CandidateBuilds::Part;
   if (job.rival_unit) builds_.start(job.ticket, Part::rival, std::move(*job.rival_unit));
-  builds_.start(job.ticket, Part::candidate, std::move(job.unit));
+  builds_.start(job.ticket, Part::candidate, std::move(job.unit),
+                job.request.fresh_process ? BuildOrigin::leader : BuildOrigin::candidate);
 }
 
 std::optional<Outcome> LocalEvaluator::run_stage(StageId stage, EvaluationJob& job) {

@@ -66,12 +66,12 @@ Programs build_programs(const EvaluatorOptions& options, const SourceAssembler& 
                     .cache_dir = options.cache_dir});
   ProblemBuild problem(
       request.problem, options.target, assembler,
-      [&](const TranslationUnit& unit) { return pool.submit(unit); }, options.python);
+      [&](const TranslationUnit& unit) { return pool.submit(unit, BuildOrigin::own); }, options.python);
   const std::vector<Mutation>& mutations = request.problem->mutations;
   std::map<BuildTicket, std::size_t> tickets;
   const bool compiled = !request.problem->python;
   for (std::size_t i = 0; compiled && i < mutations.size(); ++i)
-    tickets[pool.submit(mutation_unit(request, options, assembler, mutations[i]))] = i;
+    tickets[pool.submit(mutation_unit(request, options, assembler, mutations[i]), BuildOrigin::own)] = i;
   Programs programs{.problem = {}, .honest = {}, .mutations = std::vector<StandIn>(mutations.size())};
   while (const auto built = pool.wait(steady_clock::time_point::max())) {
     if (problem.take(built->ticket, built->result)) continue;

@@ -23,7 +23,7 @@ std::shared_ptr<const OpenProblem> open_problem(const EvaluatorOptions& options,
                     .cache_dir = options.cache_dir});
   ProblemBuild problem(
       request.problem, options.target, assembler,
-      [&](const TranslationUnit& unit) { return pool.submit(unit); }, options.python);
+      [&](const TranslationUnit& unit) { return pool.submit(unit, BuildOrigin::own); }, options.python);
   while (!problem.ready()) {
     const auto built = pool.wait(steady_clock::time_point::max());
     AK_ASSERT(built && problem.take(built->ticket, built->result), "only the problem's parts are built");

@@ -51,12 +51,6 @@ Json diagnostic_json(const Diagnostic& diagnostic) {
           {"details", diagnostic.details.empty() ? Json() : parse_json(diagnostic.details)}};
 }
 
-void take_severity(const JsonReader& at, Diagnostic& diagnostic) {
-  diagnostic.severity = at.text();
-  if (diagnostic.severity != "error" && diagnostic.severity != "warning" && diagnostic.severity != "note")
-    at.fail("error, warning or note");
-}
-
 /// What those who show a finding rely on (docs/device_messages.md).
 constexpr std::pair<std::string_view, bool (Json::*)() const noexcept> kDetailTypes[] = {
     {"kind", &Json::is_string},         {"buffer", &Json::is_string},      {"detail", &Json::is_string},
@@ -75,7 +69,7 @@ void take_details(const JsonReader& at, Diagnostic& diagnostic) {
   if (diagnostic.details.size() > kMaxDetails) at.reject("more than a finding says");
 }
 
-constexpr Field<Diagnostic> kFindingFields[] = {{"severity", take_severity},
+constexpr Field<Diagnostic> kFindingFields[] = {{"severity", take::severity<&Diagnostic::severity>},
                                                 {"message", take::words<&Diagnostic::message, kMaxWords>},
                                                 {"line", take::integer<&Diagnostic::line, 0, kMaxInt>},
                                                 {"column", take::integer<&Diagnostic::column, 0, kMaxInt>},

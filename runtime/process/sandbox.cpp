@@ -154,8 +154,9 @@ void set_limit(__rlimit_resource resource, std::size_t value) {
 Confinement confine(const Permissions& permissions) {
   Confinement confinement;
   confine_files(permissions, confinement);
-  const std::string missing = filter_system_calls(
-      {.programs = !permissions.executable.empty(), .local_listeners = permissions.local_listeners});
+  const std::string missing = filter_system_calls({.programs = !permissions.executable.empty(),
+                                                   .local_listeners = permissions.local_listeners,
+                                                   .memory_files = permissions.memory_files});
   confinement.filtered = missing.empty();
   if (!missing.empty()) degrade(confinement, missing);
   if (!missing.empty() && confinement.landlock_abi < 4) degrade(confinement, "the network is open");

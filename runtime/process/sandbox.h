@@ -17,6 +17,7 @@ struct Permissions {
   /// Programs that it may become (execve); with none of them it may start no program at all.
   std::vector<std::filesystem::path> executable = {};
   bool local_listeners = false;  ///< the CUDA driver starts here (system_call_filter.h)
+  bool memory_files = false;     ///< the CUDA driver works here (system_call_filter.h)
 };
 
 /// What keeps the process from files, the network and other processes.

@@ -28,7 +28,37 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "name the AUDIT_ARCH_ constant of this machine"
 #endif
 
+// Newer than the headers of many systems; calls since Linux 5.1 have one number on all machines.
+constexpr long kMountSetattr = 442, kQuotactlFd = 443, kProcessMrelease = 448, kFchmodat2 = 452,
+               kSetxattrat = 463, kRemovexattrat = 466, kOpenTreeAttr = 467, kFileSetattr = 469;
+
 constexpr long kRefused[] = {
+    // What is known of a file beside its contents, which Landlock leaves open to everybody.
+    SYS_fchmod,
+    SYS_fchmodat,
+    kFchmodat2,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    kSetxattrat,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    kRemovexattrat,
+    kFileSetattr,
+    SYS_utimensat,
+#if defined(__x86_64__)
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+#endif
+    SYS_truncate,  // which Landlock knows from its third version on
+    SYS_fanotify_init,
     // The network. The protocol's socket pair is open already and read and written like a file.
     SYS_connect,
     SYS_accept,
@@ -53,11 +83,34 @@ constexpr long kRefused[] = {
     SYS_pidfd_getfd,
     SYS_process_madvise,
 #endif
+    kProcessMrelease,
+    SYS_setpriority,
+    SYS_ioprio_set,
+    // System V's and POSIX's objects, which whoever guesses a number or a name can use.
     SYS_shmget,
     SYS_shmat,
+    SYS_shmctl,
     SYS_msgget,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_msgctl,
     SYS_semget,
+    SYS_semop,
+    SYS_semtimedop,
+    SYS_semctl,
     SYS_mq_open,
+    SYS_mq_unlink,
+    // Other identities, which would also undo that the process ends with its parent.
+    SYS_setuid,
+    SYS_setgid,
+    SYS_setreuid,
+    SYS_setregid,
+    SYS_setresuid,
+    SYS_setresgid,
+    SYS_setfsuid,
+    SYS_setfsgid,
+    SYS_setgroups,
+    SYS_capset,
     // Mounts and namespaces.
     SYS_mount,
     SYS_umount2,
@@ -73,6 +126,8 @@ constexpr long kRefused[] = {
     SYS_move_mount,
     SYS_open_tree,
 #endif
+    kMountSetattr,
+    kOpenTreeAttr,
     SYS_open_by_handle_at,
     // Keys, programs in the kernel, and calls made on another's behalf.
     SYS_keyctl,
@@ -91,11 +146,13 @@ constexpr long kRefused[] = {
     SYS_finit_module,
     SYS_delete_module,
     SYS_kexec_load,
+    SYS_kexec_file_load,
     SYS_reboot,
     SYS_swapon,
     SYS_swapoff,
     SYS_acct,
     SYS_quotactl,
+    kQuotactlFd,
     SYS_syslog,
     SYS_sethostname,
     SYS_setdomainname,
@@ -115,8 +172,17 @@ constexpr long kListeners[] = {SYS_bind, SYS_listen};
 constexpr long kPrograms[] = {SYS_execve, SYS_execveat};
 
 // Allowed when the first argument is this process (or 0, which means it or its own group).
-constexpr long kOwnProcessOnly[] = {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
-                                    SYS_prlimit64};
+constexpr long kOwnProcessOnly[] = {SYS_kill,
+                                    SYS_tgkill,
+                                    SYS_rt_sigqueueinfo,
+                                    SYS_rt_tgsigqueueinfo,
+                                    SYS_prlimit64,
+                                    SYS_sched_setaffinity,
+                                    SYS_sched_setscheduler,
+                                    SYS_sched_setparam,
+                                    SYS_sched_setattr,
+                                    SYS_move_pages,
+                                    SYS_migrate_pages};
 
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t refuse_with(int error) {
@@ -149,6 +215,14 @@ class Program {
     jump(BPF_JEQ, value, 0, 1);
     answer(kAllow);
     answer(refuse_with(EPERM));
+  }
+
+  void refuse_first_argument(long call, std::uint32_t value) {
+    jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 4);
+    load(offsetof(seccomp_data, args[0]));
+    jump(BPF_JEQ, value, 0, 1);
+    answer(refuse_with(EPERM));
+    answer(kAllow);
   }
 
   void allow_own_process(long call, std::uint32_t pid) {
@@ -207,6 +281,8 @@ std::string filter_system_calls(AllowedCalls allowed) {
     program.refuse(SYS_socket, EPERM);
     for (const long call : kListeners) program.refuse(call, EPERM);
   }
+  if (!allowed.memory_files) program.refuse(SYS_memfd_create, EPERM);
+  program.refuse_first_argument(SYS_prctl, PR_SET_PDEATHSIG);  // it ends with its parent, come what may
 #ifdef SYS_clone3
   // Its flags are in memory, where no filter can look; where it seems missing, libc falls back to clone().
   program.refuse(SYS_clone3, ENOSYS);

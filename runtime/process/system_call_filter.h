@@ -11,12 +11,13 @@ struct AllowedCalls {
   /// Making Unix sockets, binding them and listening: cuInit() fails without its own (CUDA error 304). They
   /// stay without a connection: accepting, connecting and sending are refused.
   bool local_listeners = false;
+  bool memory_files = false;  ///< memfd_create(): memory that no limit of the process counts
 };
 
 /// From now on the system refuses (EPERM) to every thread of the process what a worker has no use for:
-/// network sockets of any kind, starting processes and programs, signals to and the memory of other
-/// processes, mounts and namespaces, keys, BPF, io_uring (which would go around this filter), and
-/// administration. The table in the source is the list. Cannot be undone. Empty, or why the filter is
+/// permissions, owners, times and attributes of files, network sockets of any kind, starting processes and
+/// programs, signals to, the memory of and the scheduling of other processes, other identities, mounts and
+/// namespaces, keys, BPF, io_uring (which would go around this filter), and administration. The table in the source is the list. Cannot be undone. Empty, or why the filter is
 /// not in force.
 [[nodiscard]] std::string filter_system_calls(AllowedCalls allowed = {});
 

@@ -2,10 +2,18 @@
 #include "runtime/timing/output_memory.h"
 
 #include <algorithm>
+#include <new>
 
 namespace ak::runtime {
+namespace {
+
+// Half of the resident memory that a device worker may have (docs/sandbox.md).
+constexpr std::size_t kMaxHostBytes = std::size_t{8} << 30;
+
+}  // namespace
 
 OutputMemory::OutputMemory(std::size_t bytes, MemorySide side) : side_(side) {
+  if (side == MemorySide::host && bytes > kMaxHostBytes) throw std::bad_alloc();
   if (side == MemorySide::device)
     device_ = DeviceBuffer(bytes, "outputs of timed calls");
   else

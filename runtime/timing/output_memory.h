@@ -15,7 +15,8 @@ enum class MemorySide : std::uint8_t { device, host };
 /// bytes from its beginning. One thread.
 class OutputMemory {
  public:
-  /// Throws CudaError when the device's memory runs out, std::bad_alloc when the host's does.
+  /// Throws CudaError when the device's memory runs out, std::bad_alloc when the host's does or when it were more than 8
+  /// GiB there, by which the worker that holds it would end.
   OutputMemory(std::size_t bytes, MemorySide side);
 
   /// Takes what is in device memory; with the device's own memory asynchronously. The stream must have written it.

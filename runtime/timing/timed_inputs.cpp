@@ -53,13 +53,14 @@ std::optional<Outcome> TimedInputs::make_places() {
     if (&choice != std::begin(kPlaces)) store_->clear();
     if (try_places(choice.places, choice.side)) return std::nullopt;
   }
-  return Outcome{
-      .status = Status::out_of_memory,
-      .stage = StageId::time,
-      .message = fmt::format("workload {} does not fit the device with what its checks need, nor do "
-                             "its outputs fit the host's memory",
-                             runs_.front().front().data().workload->name),
-      .diagnostics = {}};
+  return Outcome{.status = Status::out_of_memory,
+                 .stage = StageId::time,
+                 .message = fmt::format(
+                     "workload {} does not fit the device with what its checks need, nor do "
+                     "its outputs fit the host's memory: choose smaller shapes, or wait for what else uses "
+                     "the device",
+                     runs_.front().front().data().workload->name),
+                 .diagnostics = {}};
 }
 
 bool TimedInputs::try_places(std::size_t wanted, MemorySide side) try {

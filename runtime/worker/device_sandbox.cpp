@@ -83,6 +83,7 @@ Permissions library_permissions(bool gpu) {
   permissions.writable.assign(std::begin(kWritable), std::end(kWritable));
   add_library_places(permissions.readable);
   if (gpu) add_device_nodes(permissions.writable);
+  permissions.memory_files = gpu;
   return permissions;
 }
 

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -63,6 +65,18 @@ int read_parents_memory() {
   return error_of(::process_vm_readv(::getppid(), &here, 1, &there, 1, 0));
 }
 
+// Of files that are missing: nothing is changed where it is allowed. The filter answers before the file is looked for.
+constexpr const char* kNoFile = "/no/such/file";
+
+int set_attribute() { return error_of(::syscall(SYS_setxattr, kNoFile, "user.a", "b", 1, 0)); }
+
+// Its own affinity it may have, of course.
+int pin_the_parent() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return error_of(::syscall(SYS_sched_setaffinity, ::getppid(), sizeof cores, &cores));
+}
+
 constexpr Attempt kAttempts[] = {
     {"read /etc/passwd", [] { return open_for("/etc/passwd", O_RDONLY); }, true, true},
     {"list /", [] { return open_for("/", O_RDONLY | O_DIRECTORY); }, true, true},
@@ -80,6 +94,18 @@ constexpr Attempt kAttempts[] = {
     {"read the parent's memory", read_parents_memory},
     {"change the parent's limits",
      [] { return error_of(::syscall(SYS_prlimit64, ::getppid(), 4, nullptr, nullptr)); }, true},
+    {"permissions of a file", [] { return error_of(::syscall(SYS_fchmodat, AT_FDCWD, kNoFile, 0777)); },
+     true},
+    {"owner of a file", [] { return error_of(::syscall(SYS_fchownat, AT_FDCWD, kNoFile, 0, 0, 0)); }, true},
+    {"times of a file", [] { return error_of(::syscall(SYS_utimensat, AT_FDCWD, kNoFile, nullptr, 0)); },
+     true},
+    {"attributes of a file", set_attribute, true},
+    {"cut a file off", [] { return error_of(::syscall(SYS_truncate, kNoFile, 0)); }, true},
+    {"processors of the parent", pin_the_parent, true},
+    {"priority of the parent", [] { return error_of(::syscall(SYS_setpriority, 0, ::getppid(), 0)); }},
+    {"another user", [] { return error_of(::syscall(SYS_setresuid, -1, -1, -1)); }, true},
+    {"outlive the parent", [] { return error_of(::prctl(PR_SET_PDEATHSIG, SIGKILL)); }, true},
+    {"an object of System V", [] { return error_of(::syscall(SYS_semctl, -1, 0, 0)); }, true},
     {"mount", [] { return error_of(::mount("none", "/no/such/folder", "tmpfs", 0, nullptr)); }},
     {"user namespace", [] { return error_of(::syscall(SYS_unshare, 0x10000000)); }},
     {"keys", [] { return error_of(::syscall(SYS_keyctl, 0, -3, 0)); }},

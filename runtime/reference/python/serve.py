@@ -19,6 +19,7 @@ from .task import load, seed_everything
 
 EXCHANGE = 4  # the memory file that the process inherited
 WEIGHT_SEED = 42
+UNUSED_BYTES = 1 << 30  # that PyTorch may hold on a GPU whose memory the kernels need, too (chosen)
 
 
 def dtype_of(name):
@@ -194,12 +195,22 @@ class Server:
                                 "keeps something from one call to the next" % (self.layouts[index]["name"], difference))
 
     def get(self, request):
-        return self.give(self.results[request["tensor"]], request)
+        return self.give(self.results, request)
 
-    def give(self, tensor, request):
-        begin, count = request["offset"], request["bytes"]
-        self.exchange[:count].copy_(tensor.reshape(-1).view(torch.uint8)[begin:begin + count])
+    def give(self, tensors, request):
+        """A slice of a tensor; with the last one the tensor goes."""
+        index, begin, count = request["tensor"], request["offset"], request["bytes"]
+        contents = tensors[index].reshape(-1).view(torch.uint8)
+        self.exchange[:count].copy_(contents[begin:begin + count])
+        if begin + count >= contents.numel():
+            del contents, tensors[index]
+            self.return_memory()
         return {}
+
+    def return_memory(self):
+        """What PyTorch keeps for later goes back to the GPU when it is much: the kernels' tensors need it."""
+        if self.device.type == "cuda" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > UNUSED_BYTES:
+            torch.cuda.empty_cache()
 
     # ---- the file's own inputs
 
@@ -250,7 +261,7 @@ class Server:
         return drawn
 
     def take_drawn(self, request):
-        return self.give(self.drawn[request["tensor"]], request)
+        return self.give(self.drawn, request)
 
     def note(self, text):
         if text not in self.notes:

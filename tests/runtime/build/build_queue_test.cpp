@@ -28,7 +28,8 @@ TranslationUnit unit(const std::string& source) {
 TEST_CASE("builds are taken in the order in which they were asked for, each once") {
   BuildQueue queue;
   CHECK_FALSE(readable(queue.asked_descriptor()));
-  const BuildTicket first = queue.submit(unit("first"), 5s), second = queue.submit(unit("second"), 7s);
+  const BuildTicket first = queue.submit(unit("first"), BuildOrigin::candidate, 5s),
+                    second = queue.submit(unit("second"), BuildOrigin::candidate, 7s);
   queue.cancel(first);
   CHECK(readable(queue.asked_descriptor()));
   const BuildQueue::Asked asked = queue.take();
@@ -46,7 +47,8 @@ TEST_CASE("builds are taken in the order in which they were asked for, each once
 
 TEST_CASE("results come back in the order in which builds finish, readable while there are some") {
   BuildQueue queue;
-  const BuildTicket first = queue.submit(unit("first"), 5s), second = queue.submit(unit("second"), 5s);
+  const BuildTicket first = queue.submit(unit("first"), BuildOrigin::candidate, 5s),
+                    second = queue.submit(unit("second"), BuildOrigin::candidate, 5s);
   CHECK_FALSE(queue.wait(TimePoint::min()));
   BuildResult result;
   result.ptx = "of the second";
@@ -65,7 +67,7 @@ TEST_CASE("results come back in the order in which builds finish, readable while
 TEST_CASE("who waits gets a build that finishes meanwhile, and nothing at once where none is left") {
   BuildQueue queue;
   CHECK_FALSE(queue.wait(testing::out_of_patience()));
-  const BuildTicket ticket = queue.submit(unit("one"), 5s);
+  const BuildTicket ticket = queue.submit(unit("one"), BuildOrigin::candidate, 5s);
   std::thread worker([&] { queue.finish(ticket, {}); });
   const auto build = queue.wait(testing::out_of_patience());
   worker.join();

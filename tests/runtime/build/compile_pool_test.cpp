@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/build/compile_pool.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -34,7 +36,7 @@ CompilePool make_pool(int workers = 1, fs::path cache = {}) {
 }
 
 BuildResult build(CompilePool& pool, TranslationUnit unit, std::chrono::milliseconds limit = kPatience) {
-  pool.submit(std::move(unit), limit);
+  pool.submit(std::move(unit), BuildOrigin::candidate, limit);
   auto finished = pool.wait(out_of_patience());
   REQUIRE(finished);
   return finished->result;
@@ -107,7 +109,7 @@ TEST_CASE(
     const auto lost = pool.wait(out_of_patience());
     REQUIRE(lost);
     CHECK(lost->result.outcome.status == Status::out_of_memory);
-    CHECK(in_the_end([&] { return !fs::exists(pch_folder(worker)); }));
+    CHECK(in_the_end([&] { return pch_folder(worker).empty(); }));
     CHECK(build(pool, kGood).outcome.status == Status::ok);
   }
   CHECK(children().empty());
@@ -160,7 +162,7 @@ TEST_CASE("time that a busy machine does not give to a build's worker is not tim
   // The worker has to be stopped before the build has used up its time.
   for (auto limit = 500ms; !waited && limit < kPatience; limit *= 4) {
     auto pool = make_pool();
-    pool.submit(unit_of(kEndless), limit);
+    pool.submit(unit_of(kEndless), BuildOrigin::candidate, limit);
     const pid_t worker = worker_at_work();
     ::kill(worker, SIGSTOP);
     waited = !pool.wait(in(2 * limit));
@@ -209,6 +211,33 @@ TEST_CASE("the cache answers a second pool, errors included") {
   fs::remove_all(folder);
 }
 
+TEST_CASE(
+    "what a verdict rests on is built by a worker that has built no candidate, nor taken from its builds") {
+  const fs::path folder = fs::temp_directory_path() / ("ak-pool-test-" + std::to_string(random_seed()));
+  auto pool = make_pool(1, folder);
+  const auto built = [&](BuildOrigin origin) {
+    pool.submit(unit_of(kGood), origin);
+    auto finished = pool.wait(out_of_patience());
+    REQUIRE(finished);
+    CHECK(finished->result.outcome.status == Status::ok);
+    return std::pair(finished->result.cache_hit, children());
+  };
+  const auto [first_known, first] = built(BuildOrigin::candidate);
+  CHECK_FALSE(first_known);
+  const auto [own_known, own] = built(BuildOrigin::own);
+  CHECK_FALSE(own_known);
+  CHECK(own != first);
+  const auto [leader_known, leader] = built(BuildOrigin::leader);
+  CHECK_FALSE(leader_known);
+  CHECK(leader == own);  // which has built nothing else
+  const auto [again_known, again] = built(BuildOrigin::leader);
+  CHECK_FALSE(again_known);
+  CHECK(again != leader);
+  CHECK(built(BuildOrigin::own).first);
+  CHECK(built(BuildOrigin::candidate).first);
+  fs::remove_all(folder);
+}
+
 TEST_CASE("a worker command that cannot compile is an error of the environment, in words") {
   try {
     CompilePool pool({{"/bin/false"}, 1, 30s, {}});
@@ -217,6 +246,23 @@ TEST_CASE("a worker command that cannot compile is an error of the environment, 
     CHECK(error.code() == ExitCode::environment);
     CHECK(std::string(error.what()).find("compile worker") != std::string::npos);
   }
+}
+
+TEST_CASE("folders of precompiled headers go when nobody has locked them, and no others") {
+  const auto folder = [](const char* name) { return fs::temp_directory_path() / name; };
+  const fs::path old = folder("alphakernel-pch-1-oldone"), locked = folder("alphakernel-pch-1-locked"),
+                 young = folder("alphakernel-pch-1-young1");
+  for (const fs::path& each : {old, locked, young}) fs::create_directories(each);
+  const FileDescriptor lock(::open(locked.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(::flock(lock.get(), LOCK_SH | LOCK_NB) == 0);
+  for (const fs::path& each : {old, locked})
+    fs::last_write_time(each, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  remove_stale_pch_folders();
+  CHECK_FALSE(fs::exists(old));
+  CHECK(fs::exists(locked));
+  CHECK(fs::exists(young));
+  fs::remove_all(locked);
+  fs::remove_all(young);
 }
 
 TEST_CASE("headers that take long to parse are parsed once per include set, whatever the macros are") {

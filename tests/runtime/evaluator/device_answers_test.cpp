@@ -19,6 +19,8 @@ struct Exchange {
     measurement.workload = "n7";
     measurement.samples_ns = {10, 12};
     measurement.median_ns = 11;
+    measurement.ci_low_ns = 10;
+    measurement.ci_high_ns = 12;
   }
   /// What is wrong with the answer, changed by `change`; empty where it is believed.
   template <class Change>
@@ -57,6 +59,16 @@ TEST_CASE("what a task did not ask for is named, and not believed") {
       {"32 bits", [](Json& json) { json["measurements"][0]["samples_ns"][0] = -1; }},
       {"median_ns", [](Json& json) { json["measurements"][0]["median_ns"] = -1; }},
       {"a throttled sample", [](Json& json) { json["measurements"][0]["throttled"] = Json::array({2u}); }},
+      {"took no time", [](Json& json) { json["measurements"][0]["median_ns"] = 0; }},
+      {"one of its samples", [](Json& json) { json["measurements"][0]["median_ns"] = 8; }},
+      {"one of its samples", [](Json& json) { json["measurements"][0]["ci_high_ns"] = 14; }},
+      {"in its interval", [](Json& json) { json["measurements"][0]["ci_low_ns"] = 12; }},
+      {"timed twice",
+       [](Json& json) {
+         json["measurements"].push_back(Json(json["measurements"][0]));
+         json["measurements"][1]["label"] = "another";
+       }},
+      {"0 checks, where 1", [](Json& json) { json["checks"] = Json::array(); }},
       {"timed twice", [](Json& json) { json["measurements"].push_back(Json(json["measurements"][0])); }},
       {"was not timed", [](Json& json) { json["measurements"] = Json::array(); }},
       {"'heavy'", [](Json& json) { json["checks"][0]["distribution"] = "heavy"; }},

@@ -117,6 +117,23 @@ TEST_CASE("an output may share its input's memory where the problem says so") {
   CHECK(result.score_ns);
 }
 
+TEST_CASE("of a candidate that works in place the second call leaves the other inputs alone, too") {
+  TinyProblem tiny;
+  tiny.in_place = true;
+  GpuBench bench(tiny);
+  const std::string plan =
+      R"json({"launches": [{"kernel": "f", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["b", "c", {"i64": "N"}]}]})json";
+  const auto result = bench.run(plan,
+                                "__device__ int calls;\n"
+                                "extern \"C\" __global__ void f(float* b, float* c, long long n) {\n"
+                                "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+                                "  if (i < n) c[i] += b[i];\n"
+                                "  if (i == 0 && calls++ == 1) b[0] = 7;\n}\n",
+                                Depth::check);
+  INFO(describe(result));
+  CHECK(result.outcome.status == Status::integrity_violation);
+}
+
 TEST_CASE("the same program a second time is a duplicate with the first one's measurements") {
   TinyProblem tiny;
   tiny.time_sizes = {100'000};
