@@ -80,7 +80,7 @@ def run(*command):
                           timeout=LIMIT_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} {command[1]} ended with {done.returncode}: "
-                           f"{(done.stderr or done.stdout)[-NOTE_LETTERS:]}")
+                           f"{(done.stdout or done.stderr)[-NOTE_LETTERS:]}")
     return done.stdout
 
 
