@@ -56,7 +56,7 @@ Json honest_answer(const Json& request) {
     Measurement measurement;
     measurement.workload = name;
     measurement.samples_ns = {10, 11, 12};
-    measurement.median_ns = 11;
+    measurement.median_ns = measurement.ci_low_ns = measurement.ci_high_ns = 11;
     measurement.counts = {{"inst/warp", 7}};
     measurement.line_counts = {{3, {{"inst/warp", 7}}}};
     if (workload.at("time")) answer.measurements.push_back(measurement);

@@ -131,7 +131,7 @@ TEST_CASE("no message of a device worker ends the run, moves a deadline or adds 
     for (const Measurement& measurement : answer.measurements) {
       CHECK(measurement.workload == "n7");
       CHECK(measurement.role == MeasurementRole::candidate);
-      CHECK(measurement.median_ns >= 0);
+      CHECK(measurement.median_ns > 0);
     }
     for (const CheckRecord& check : answer.checks) CHECK(check.tensor == "c");
     if (answer.outcome.status == Status::ok) CHECK(answer.measurements.size() == 1);
