@@ -25,6 +25,9 @@ Json::parse_error beyond_double(const Json::out_of_range& error, std::string_vie
                                    "the number " + std::string(number) + " is beyond a double's", nullptr);
 }
 
+// nlohmann takes a NUL byte for the end of the text, and would pass over whatever follows it.
+std::size_t nul_byte(std::string_view text) { return text.find('\0'); }
+
 }  // namespace
 
 // Texts from outside come through here: a million brackets would overflow the stack of whoever copies or writes them.
@@ -32,6 +35,8 @@ Json parse_json(std::string_view text) {
   if (nests_too_deeply(text))
     throw Json::parse_error::create(
         101, 0, "nested more than " + std::to_string(kMaxJsonNesting) + " levels deep", nullptr);
+  if (const std::size_t at = nul_byte(text); at != std::string_view::npos)
+    throw Json::parse_error::create(101, at + 1, "it has a NUL byte", nullptr);
   try {
     return Json::parse(text);
   } catch (const Json::out_of_range& error) {
@@ -40,7 +45,8 @@ Json parse_json(std::string_view text) {
 }
 
 Json try_parse_json(std::string_view text) {
-  return nests_too_deeply(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+  const bool readable = !nests_too_deeply(text) && nul_byte(text) == std::string_view::npos;
+  return readable ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
 }
 
 }  // namespace ak

@@ -43,6 +43,14 @@ TEST_CASE("brackets within strings are no levels, wherever the string ends") {
   CHECK(parse_json(R"([")" + many + R"(\"", "]"])").at(0).get<std::string>().size() == many.size() + 1);
 }
 
+TEST_CASE("a text with a NUL byte is no JSON, whatever stands before and after it") {
+  for (const std::string_view text : {std::string_view("2\0]]", 4), std::string_view("{}\0", 3),
+                                      std::string_view("\0{}", 3), std::string_view("[\"a\0\"]", 6)}) {
+    CHECK_THAT(refusal(std::string(text)), Catch::Contains("NUL byte"));
+    CHECK(try_parse_json(text).is_discarded());
+  }
+}
+
 TEST_CASE("a number that no double holds makes a text no JSON") {
   CHECK_THAT(refusal(R"({"max_cost_usd": 1e999})"), Catch::Contains("1e999"));
   CHECK(try_parse_json("[1e999]").is_discarded());

@@ -47,6 +47,7 @@ TEST_CASE("what a task did not ask for is named, and not believed") {
   const std::pair<const char*, void (*)(Json&)> kLies[] = {
       {"stage", [](Json& json) { json["stage"] = 200; }},
       {"stage", [](Json& json) { json["stage"] = -1; }},
+      {"is not a device's", [](Json& json) { json["stage"] = static_cast<int>(StageId::build); }},
       {"status", [](Json& json) { json["status"] = "splendid"; }},
       {"does not end as duplicate", [](Json& json) { json["status"] = "duplicate"; }},
       {"does not end as compiled_only", [](Json& json) { json["status"] = "compiled_only"; }},
