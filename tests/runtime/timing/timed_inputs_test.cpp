@@ -36,7 +36,7 @@ Taken take_samples(TimingBench& bench, const std::string& source, const runtime:
   REQUIRE(created);
   runtime::TimedInputs inputs = std::move(created).value();
   for (int i = -3; i < kSamples; ++i) {
-    inputs.next();
+    REQUIRE_FALSE(inputs.next());
     const auto failed = inputs.for_calls(0, [](const runtime::CandidateRun& run) -> std::optional<Outcome> {
       run.reset();
       return run.enqueue();
@@ -145,7 +145,7 @@ TEST_CASE("the device is asked for the same before and after every sample, wheth
     DriverTrace trace;
     std::set<std::string> seen;
     for (int i = -3; i < kSamples; ++i) {
-      inputs.next();
+      REQUIRE_FALSE(inputs.next());
       for (const std::size_t which : {0u, 1u}) inputs.take(which);
       inputs.finish(i >= 0);
       seen.insert(trace.take());
