@@ -103,6 +103,8 @@ struct Measurement {
   Counts counts = {};                      ///< of method "emulator"; else empty
   std::map<int, Counts> line_counts = {};  ///< the same by line of the candidate's file
   std::optional<Energy> energy = {};       ///< of the one workload that was asked for, else nothing
+  double prepare_ns = 0;            ///< of preparing one set of weights, beside the score; 0: nothing is
+  std::int64_t prepared_bytes = 0;  ///< what that leaves in memory between calls
 };
 
 /// Where the time of one evaluation went, milliseconds.

@@ -67,6 +67,12 @@ constexpr std::array kGates{
              "results are right on further shapes than the timed ones: odd, prime, 1, next to tile edges"},
     GateInfo{Gate::repeat_bitwise, "repeat_bitwise", GateDevices::both,
              "a second call on the same inputs, in other buffers, is right and gives the same bytes"},
+    GateInfo{
+        Gate::weights_only, "weights_only", GateDevices::both,
+        "what prepares weights is given weights and prepared memory, and runs while no other input holds "
+        "its contents"},
+    GateInfo{Gate::prepared_memory, "prepared_memory", GateDevices::both,
+             "prepared memory holds after a call what preparation left there"},
     GateInfo{Gate::module_reload, "module_reload", GateDevices::both,
              "a program is loaded again for every distribution and for timing: nothing kept in it survives"},
     GateInfo{Gate::fresh_contents, "fresh_contents", GateDevices::both,

@@ -35,6 +35,8 @@ enum class Gate : std::uint8_t {
   distributions,
   shapes,
   repeat_bitwise,
+  weights_only,
+  prepared_memory,
   module_reload,
   fresh_contents,
   shuffled_batch,

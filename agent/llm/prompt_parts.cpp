@@ -66,6 +66,10 @@ std::string workloads_text(const PromptSubject& subject) {
   return text.empty() ? "- the largest of those that it is checked on\n" : text;
 }
 
+bool has_weights(const Definition& definition) {
+  return std::ranges::any_of(definition.inputs, &TensorSpec::weight);
+}
+
 std::string rule_text(const std::string& output, const OutputRule& rule) {
   std::string text;
   if (!rule.gather.empty())
@@ -202,7 +206,8 @@ std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject
                                {"workloads", workloads_text(subject)},
                                {"tolerance", tolerance_text(problem.tolerance)},
                                {"reference", fitted(problem.reference_text(), kReferenceTokens)}}) +
-      "\n" + prompts.fill("device", {{"device", device_text(subject)}});
+      "\n" + (has_weights(problem.definition) ? prompts.text("weights") + "\n" : "") +
+      prompts.fill("device", {{"device", device_text(subject)}});
   if (!subject.lessons.empty())
     text += "\n" + prompts.fill("lessons",
                                 {{"fence", fence}, {"lessons", quotable(subject.lessons, kLessonTokens)}});

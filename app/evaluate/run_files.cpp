@@ -61,6 +61,7 @@ Json measurement_json(const Measurement& m) {
             {"ci_low_ns", m.ci_low_ns},
             {"ci_high_ns", m.ci_high_ns},
             {"truncated", m.truncated}};
+  if (m.prepared_bytes > 0) json["preparation"] = {{"time_ns", m.prepare_ns}, {"bytes", m.prepared_bytes}};
   if (m.counts.empty()) return json;
   json["counts"] = m.counts;
   json["lines"] = Json::array();
@@ -338,6 +339,9 @@ std::string evaluation_text(const ProblemInstance& problem, const EvaluationResu
   }
   if (!result.checks.empty()) text += checks_line(result, passed);
   for (const Measurement& m : result.measurements) {
+    if (m.prepared_bytes > 0)
+      text += fmt::format("  {:<16} weights prepared in {}, beside the score; {} bytes stay\n", m.workload,
+                          format_ns(m.prepare_ns), m.prepared_bytes);
     const double bytes = bytes_moved(problem, m.workload);
     const std::string own = m.cold ? "kernel" : "kernel, warm L2";
     const std::string who = m.role == MeasurementRole::candidate ? own : m.label;

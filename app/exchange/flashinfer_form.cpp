@@ -10,7 +10,7 @@ namespace {
 
 void make_plain(Json& tensors) {
   for (auto& [name, tensor] : tensors.items()) {
-    for (const char* key : {"value", "values", "initial"}) tensor.erase(key);
+    for (const char* key : {"value", "values", "initial", "role"}) tensor.erase(key);
     const auto dtype = parse_dtype(tensor["dtype"].get<std::string>());
     if (dtype && info(*dtype).values > 1) tensor["dtype"] = "int8";
     if (dtype == DType::float64 && tensor["shape"].is_null())

@@ -93,7 +93,10 @@ Field measurement() {
           Fields{maybe(real("emulated_cost_us", "cost estimated on the CPU device", "us")),
                  maybe(real("median_us", "median of the samples", "us")),
                  maybe(list_of(real("ci95_us", "its 95 % confidence interval, low and high", "us"))),
-                 maybe(flag("warm_l2", "true: timed with a warm L2 cache"))});
+                 maybe(flag("warm_l2", "true: timed with a warm L2 cache")),
+                 maybe(object("preparation", "Preparation", "of one set of weights, beside the score",
+                              {real("us", "how long it took; on the CPU device estimated", "us"),
+                               integer("bytes", "of prepared memory")}))});
 }
 
 Field kernel_resources() {

@@ -50,6 +50,8 @@ Json checks_json(const EvaluationResult& result) {
 
 Json measurement_json(const Measurement& m) {
   Json json{{"shape", m.workload}, {"what", m.role == MeasurementRole::candidate ? "kernel" : m.label}};
+  if (m.prepared_bytes > 0)
+    json["preparation"] = {{"us", rounded(m.prepare_ns / 1e3)}, {"bytes", m.prepared_bytes}};
   if (m.method == kEmulatedMethod) {
     json["emulated_cost_us"] = rounded(m.median_ns / 1e3);
     return json;

@@ -84,6 +84,9 @@ struct ExplanationWriter {
     std::string text = "## What the kernel does\n\n";
     if (const std::string words = author_text(candidate.source); !words.empty()) text += words + "\n";
     if (!run.parts.approach.empty()) text += fmt::format("By what it names: {}.\n\n", run.parts.approach);
+    if (!plan.prepare.empty()) text += "Once for a set of weights, before any call on it:\n\n";
+    for (const LaunchPlanEntry& launch : plan.prepare) text += launch_line(launch);
+    if (!plan.prepare.empty()) text += "\n";
     text += plan.launches.size() == 1 ? "One launch:\n\n" : "The launches of one call, in order:\n\n";
     for (const LaunchPlanEntry& launch : plan.launches) text += launch_line(launch);
     for (const WorkspacePlan& space : plan.workspace) {

@@ -78,7 +78,8 @@ void add_names(Names& names, const LaunchPlanEntry& launch) {
 
 void leave_out_unused(LaunchPlan& plan) {
   Names used;
-  for (const LaunchPlanEntry& launch : plan.launches) add_names(used, launch);
+  for (const auto* launches : {&plan.prepare, &plan.launches})
+    for (const LaunchPlanEntry& launch : *launches) add_names(used, launch);
   std::erase_if(plan.tensor_maps, [&](const TensorMapPlan& map) { return !used.contains(map.name); });
   for (const TensorMapPlan& map : plan.tensor_maps) {
     used.insert(map.tensor);

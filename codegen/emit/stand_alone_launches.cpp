@@ -122,7 +122,9 @@ std::string launch_function(const std::string& name, const ResolvedPlan& plan,
       "void {}([[maybe_unused]] const std::vector<ak_test::Pointer>& tensor,\n"
       "    [[maybe_unused]] const std::vector<ak_test::Pointer>& workspace) {{\n",
       name);
-  for (const ResolvedLaunch& launch : plan.launches) text += writer.launch(launch);
+  // The test is of results, so that weights may be prepared anew in every call.
+  for (const auto* launches : {&plan.prepare, &plan.launches})
+    for (const ResolvedLaunch& launch : *launches) text += writer.launch(launch);
   return text + "}\n";
 }
 

@@ -107,6 +107,8 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
 std::string refusal_reason(const ExportSubject& subject) {
   const bool any = std::ranges::any_of(
       subject.tensors, [](const ExportedTensor& tensor) { return tensor.input && !tensor.scalar(); });
+  if (!subject.candidate.plan.prepare.empty())
+    return "it prepares weights before its calls, which exported functions cannot";
   return any ? "" : "it has no input tensors";
 }
 

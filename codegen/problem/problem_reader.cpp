@@ -172,7 +172,8 @@ void read_scalar(const JsonReader& at, TensorSpec& scalar) {
 
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
-  at.only({"shape", "dtype", "description", "when", "transposed", "draw", "value", "values", "initial"});
+  at.only(
+      {"shape", "dtype", "description", "when", "transposed", "draw", "value", "values", "initial", "role"});
   if (name.empty() || !std::ranges::all_of(name, is_word))
     at.reject("expected a tensor name of letters, digits and '_'");
   TensorSpec tensor;
@@ -227,6 +228,11 @@ TensorSpec read_input(const std::string& name, const JsonReader& at, const std::
   if (input.is_scalar() && taken) at.reject("a scalar needs a name that no axis and no param has");
   if (const auto given = at.find("draw"); given && input.is_scalar())
     given->reject("a scalar takes one of its \"values\"");
+  if (const auto given = at.find("role")) {
+    if (given->text() != "weight") given->fail("\"weight\"");
+    if (input.is_scalar()) given->reject("a scalar has no memory to be prepared from");
+    input.weight = true;
+  }
   return input;
 }
 
@@ -235,6 +241,7 @@ TensorSpec read_output(const std::string& name, const JsonReader& at, const std:
   if (at.member("shape").json().is_null())
     at.member("shape").fail("a list of axes: an output has memory, [] for a single number");
   if (const auto given = at.find("draw")) given->reject("only inputs are drawn");
+  if (const auto given = at.find("role")) given->reject("only inputs have one");
   TensorSpec output = read_tensor(name, at, axes, params);
   const auto initial = at.find("initial");
   if (initial && initial->text() != "zero") initial->fail("\"zero\"");
@@ -426,6 +433,7 @@ std::map<std::string, std::string> read_aliases(const JsonReader& at, const Prob
           fmt::format("{} holds zeros before a call, so it cannot share the memory of an input", output));
     const auto shared = std::ranges::find(definition.inputs, input.text(), &TensorSpec::name);
     if (shared == definition.inputs.end() || shared->is_scalar()) input.fail("the name of an input tensor");
+    if (shared->weight) input.reject("a weight stays what it is from call to call");
     aliases[output] = input.text();
   }
   return aliases;

@@ -13,11 +13,12 @@ std::string tensor_text(const TensorSpec& tensor) {
     return fmt::format("{}, a scalar by value: {}{}", type, constant ? "always " : "one of ",
                        fmt::join(tensor.values, ", "));
   }
-  return fmt::format("{} [{}]{}{}", type, fmt::join(*tensor.shape, ", "),
-                     info(tensor.dtype).values > 1
-                         ? ", an element is a byte with two values, the first in the low four bits"
-                         : "",
-                     tensor.zeroed ? ", holds zeros before every call" : "");
+  return fmt::format(
+      "{} [{}]{}{}{}", type, fmt::join(*tensor.shape, ", "),
+      info(tensor.dtype).values > 1 ? ", an element is a byte with two values, the first in the low four bits"
+                                    : "",
+      tensor.zeroed ? ", holds zeros before every call" : "",
+      tensor.weight ? ", a weight: \"prepare\" may lay it out anew, outside of what is timed" : "");
 }
 
 std::string axis_text(const Axis& axis) {

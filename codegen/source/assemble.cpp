@@ -154,9 +154,10 @@ TranslationUnit make_unit(std::string file_name, std::string source, const Arch&
 }
 
 void add_kernels(TranslationUnit& unit, const LaunchPlan& plan) {
-  for (const LaunchPlanEntry& launch : plan.launches) {
-    if (std::find(unit.kernels.begin(), unit.kernels.end(), launch.kernel) == unit.kernels.end())
-      unit.kernels.push_back(launch.kernel);
+  for (const auto* launches : {&plan.prepare, &plan.launches}) {
+    for (const LaunchPlanEntry& launch : *launches)
+      if (std::ranges::find(unit.kernels, launch.kernel) == unit.kernels.end())
+        unit.kernels.push_back(launch.kernel);
   }
 }
 

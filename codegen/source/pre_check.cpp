@@ -167,6 +167,18 @@ std::set<std::string> tensor_names(const ProblemInstance& problem) {
   return names;
 }
 
+void check_arguments(const LaunchPlanEntry& launch, const std::set<std::string>& names,
+                     const std::set<std::string>& tensors, std::vector<Diagnostic>& found) {
+  for (const ArgumentPlan& argument : launch.arguments) {
+    const auto* named = std::get_if<NamedArgument>(&argument);
+    if (!named || names.contains(named->name)) continue;
+    found.push_back(
+        error_at(1, fmt::format("launch plan: kernel '{}' is passed unknown '{}'; tensors are {}, scalars "
+                                "are written {{\"i32\": \"{}\"}}",
+                                launch.kernel, named->name, fmt::join(tensors, ", "), named->name)));
+  }
+}
+
 void check_plan(const ProblemInstance& problem, const LaunchPlan& plan, std::vector<Diagnostic>& found) {
   std::set<std::string> names = tensor_names(problem);
   const std::set<std::string> tensors = names;
@@ -190,16 +202,8 @@ void check_plan(const ProblemInstance& problem, const LaunchPlan& plan, std::vec
           1,
           fmt::format("launch plan: the tunable '{}' has the name of an axis or parameter", tunable.name)));
   }
-  for (const LaunchPlanEntry& launch : plan.launches) {
-    for (const ArgumentPlan& argument : launch.arguments) {
-      const auto* named = std::get_if<NamedArgument>(&argument);
-      if (!named || names.contains(named->name)) continue;
-      found.push_back(
-          error_at(1, fmt::format("launch plan: kernel '{}' is passed unknown '{}'; tensors are {}, scalars "
-                                  "are written {{\"i32\": \"{}\"}}",
-                                  launch.kernel, named->name, fmt::join(tensors, ", "), named->name)));
-    }
-  }
+  for (const auto* launches : {&plan.prepare, &plan.launches})
+    for (const LaunchPlanEntry& launch : *launches) check_arguments(launch, names, tensors, found);
 }
 
 }  // namespace

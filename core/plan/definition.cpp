@@ -89,7 +89,7 @@ std::vector<std::string> read_shape(const JsonReader& at, const std::vector<Axis
 
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes) {
   if (!is_name(name)) at.fail("a tensor name of letters, digits and '_'");
-  at.only({"shape", "dtype", "description", "value", "values", "initial"});
+  at.only({"shape", "dtype", "description", "value", "values", "initial", "role"});
   TensorSpec tensor;
   tensor.name = name;
   const JsonReader shape = at.member("shape");
@@ -105,6 +105,10 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
   if (const auto given = at.find("initial")) {
     if (given->text() != "zero") given->fail("\"zero\"");
     tensor.zeroed = true;
+  }
+  if (const auto given = at.find("role")) {
+    if (given->text() != "weight") given->fail("\"weight\"");
+    tensor.weight = true;
   }
   return tensor;
 }
@@ -182,6 +186,7 @@ Json tensors_json(const std::vector<TensorSpec>& tensors) {
     for (std::size_t i = 0; tensor.values.size() > 1 && i < tensor.values.size(); ++i)
       entry["values"].push_back(number_json(tensor.values[i]));
     if (tensor.zeroed) entry["initial"] = "zero";
+    if (tensor.weight) entry["role"] = "weight";
     if (!tensor.description.empty()) entry["description"] = tensor.description;
   }
   return json;

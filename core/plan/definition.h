@@ -32,12 +32,13 @@ struct TensorSpec {
   std::string description;
   std::vector<double> values = {};  ///< of a scalar argument: what it may be; one where it is constant
   bool zeroed = false;              ///< of an output: holds zeros before every call
+  bool weight = false;              ///< of an input: a candidate may prepare it (docs/candidate.md#prepare)
 
   [[nodiscard]] bool is_scalar() const { return !shape.has_value(); }
 };
 
 /// One operation with fixed dtype and constants: a FlashInfer-Bench Definition, with keys of ours for what that format
-/// lacks: derived axes, values of scalars and zeroed outputs (docs/problem.md).
+/// lacks: derived axes, values of scalars, zeroed outputs and roles of inputs (docs/problem.md).
 /// Order of axes, inputs and outputs is the order of the JSON and is part of the hash.
 struct Definition {
   std::string name;

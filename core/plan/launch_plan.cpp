@@ -99,7 +99,7 @@ Tunable read_tunable(const std::string& name, const JsonReader& at) {
 }
 
 WorkspacePlan read_workspace(const JsonReader& at) {
-  at.only({"name", "dtype", "count", "init"});
+  at.only({"name", "dtype", "count", "init", "prepared"});
   WorkspaceInit init = WorkspaceInit::none;
   if (const auto given = at.find("init")) {
     const std::string text = given->text();
@@ -111,7 +111,8 @@ WorkspacePlan read_workspace(const JsonReader& at) {
   return {.name = name,
           .dtype = read_dtype(at.member("dtype")),
           .count = read_expression(at.member("count")),
-          .init = init};
+          .init = init,
+          .prepared = at.find("prepared") && at.member("prepared").boolean()};
 }
 
 std::string read_choice(const JsonReader& at, std::string_view key, const std::vector<std::string>& choices) {
@@ -233,9 +234,40 @@ void check_names(const JsonReader& at, const LaunchPlan& plan) {
   }
 }
 
+/// Whether a launch is passed `name`, or a tensor map of it.
+bool passes(const LaunchPlan& plan, const LaunchPlanEntry& launch, const std::string& name) {
+  return std::ranges::any_of(launch.arguments, [&](const ArgumentPlan& argument) {
+    const auto* named = std::get_if<NamedArgument>(&argument);
+    if (named == nullptr) return false;
+    const auto map = std::ranges::find(plan.tensor_maps, named->name, &TensorMapPlan::name);
+    return named->name == name || (map != plan.tensor_maps.end() && map->tensor == name);
+  });
+}
+
+/// What outlives a call is written by `prepare`, and by nothing else does `prepare` leave anything behind.
+void check_prepared(const JsonReader& at, const LaunchPlan& plan) {
+  for (std::size_t i = 0; i < plan.workspace.size(); ++i) {
+    const WorkspacePlan& space = plan.workspace[i];
+    const bool used = std::ranges::any_of(
+        plan.prepare, [&](const LaunchPlanEntry& launch) { return passes(plan, launch, space.name); });
+    if (space.prepared && !used)
+      at.member("workspace")
+          .items()[i]
+          .reject(fmt::format("'{}' is prepared, but no launch of \"prepare\" is passed it", space.name));
+    if (!space.prepared && used)
+      at.member("workspace")
+          .items()[i]
+          .reject(fmt::format("'{}' is passed to a launch of \"prepare\": give it \"prepared\": true",
+                              space.name));
+  }
+  const bool keeps = std::ranges::any_of(plan.workspace, &WorkspacePlan::prepared);
+  if (!plan.prepare.empty() && !keeps)
+    at.member("prepare").reject("no workspace is \"prepared\": what these launches write would be lost");
+}
+
 LaunchPlan read_plan(const JsonReader& at) {
-  at.only({"format", "tunables", "constraints", "let", "workspace", "tensor_maps", "launches", "options",
-           "problem", "params", "frozen"});
+  at.only({"format", "tunables", "constraints", "let", "workspace", "tensor_maps", "prepare", "launches",
+           "options", "problem", "params", "frozen"});
   LaunchPlan plan;
   if (const auto given = at.find("tunables")) {
     for (const auto& [name, value] : given->members()) plan.tunables.push_back(read_tunable(name, value));
@@ -255,6 +287,9 @@ LaunchPlan read_plan(const JsonReader& at) {
   if (const auto given = at.find("tensor_maps")) {
     for (const JsonReader& item : given->items()) plan.tensor_maps.push_back(read_tensor_map(item));
   }
+  if (const auto given = at.find("prepare")) {
+    for (const JsonReader& item : given->items()) plan.prepare.push_back(read_launch(item));
+  }
   for (const JsonReader& item : at.member("launches").items()) plan.launches.push_back(read_launch(item));
   if (plan.launches.empty()) at.member("launches").fail("at least one launch");
   if (const auto given = at.find("options")) {
@@ -267,6 +302,7 @@ LaunchPlan read_plan(const JsonReader& at) {
   }
   if (const auto given = at.find("frozen")) plan.frozen = read_frozen(*given, plan.tunables);
   check_names(at, plan);
+  check_prepared(at, plan);
   return plan;
 }
 
@@ -371,9 +407,12 @@ Json to_json(const LaunchPlan& plan) {
                                  {"dtype", w.dtype},
                                  {"count", w.count.text()},
                                  {"init", w.init == WorkspaceInit::zero ? "zero" : "none"}});
+    if (w.prepared) json["workspace"].back()["prepared"] = true;
   }
   if (!plan.tensor_maps.empty()) json["tensor_maps"] = Json::array();
   for (const TensorMapPlan& map : plan.tensor_maps) json["tensor_maps"].push_back(tensor_map_json(map));
+  if (!plan.prepare.empty()) json["prepare"] = Json::array();
+  for (const LaunchPlanEntry& launch : plan.prepare) json["prepare"].push_back(launch_json(launch));
   json["launches"] = Json::array();
   for (const LaunchPlanEntry& launch : plan.launches) json["launches"].push_back(launch_json(launch));
   if (!plan.options.empty()) json["options"] = plan.options;

@@ -32,6 +32,7 @@ struct WorkspacePlan {
   std::string dtype = "float32";  ///< a dtype, or the param that holds one
   Expression count;               ///< elements
   WorkspaceInit init = WorkspaceInit::none;
+  bool prepared = false;  ///< `prepare` writes it, launches of calls only read it
 };
 
 enum class ScalarType : std::uint8_t { i32, i64, f32, f64, boolean };
@@ -80,6 +81,7 @@ struct LaunchPlan {
   std::vector<std::pair<std::string, Expression>> let;  ///< in order; a later one may use an earlier one
   std::vector<WorkspacePlan> workspace;
   std::vector<TensorMapPlan> tensor_maps;
+  std::vector<LaunchPlanEntry> prepare;  ///< once for a set of weights, before any call on it
   std::vector<LaunchPlanEntry> launches;
   std::vector<std::string> options;  ///< allow-listed build options, e.g. "fast_math", "maxrregcount=64"
   // A finished output also carries what it was made for, so that `evaluate k.cu` needs no flag.
@@ -126,6 +128,7 @@ struct ResolvedWorkspace {
   DType dtype = DType::float32;
   std::int64_t count = 0;
   WorkspaceInit init = WorkspaceInit::none;
+  bool prepared = false;
 };
 struct ResolvedTensorMap {
   std::string name, tensor;
@@ -138,6 +141,7 @@ struct ResolvedPlan {
   std::vector<ResolvedWorkspace> workspace;
   std::vector<ResolvedTensorMap> tensor_maps;
   std::vector<ResolvedLaunch> launches;
+  std::vector<ResolvedLaunch> prepare = {};  ///< once for a set of weights
 };
 
 /// Evaluates the plan. `environment` holds axes, params, tunables, device facts and what ProblemInstance::environment

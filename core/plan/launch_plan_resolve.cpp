@@ -212,7 +212,7 @@ std::vector<ResolvedWorkspace> resolve_workspace(const LaunchPlan& plan, const E
           fmt::format("{} is {}: workspace is limited to {} bytes in all", field, count, kMaxWorkspaceBytes)};
     }
     total_bytes += count * bytes;
-    result.push_back({workspace.name, dtype, count, workspace.init});
+    result.push_back({workspace.name, dtype, count, workspace.init, workspace.prepared});
   }
   return result;
 }
@@ -263,11 +263,14 @@ ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
     }
   }
   ResolvedPlan resolved{resolve_workspace(plan, environment), resolve_tensor_maps(plan, environment), {}};
+  for (std::size_t i = 0; i < plan.prepare.size(); ++i)
+    append_launches(plan.prepare[i], plan, environment, fmt::format("prepare[{}]", i), resolved.prepare);
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     append_launches(plan.launches[i], plan, environment, fmt::format("launches[{}]", i), resolved.launches);
   }
   // What the first launch would overlap with is another call.
-  if (!resolved.launches.empty()) resolved.launches.front().pdl = false;
+  for (auto* launches : {&resolved.prepare, &resolved.launches})
+    if (!launches->empty()) launches->front().pdl = false;
   if (resolved.launches.empty() && gate_enabled(Gate::plan_bounds))
     throw ResolveFailure{"no launch remains: every 'when' is false"};
   return resolved;
@@ -282,6 +285,20 @@ Json resolved_argument_json(const ResolvedArgument& argument) {
   const auto& scalar = std::get<ResolvedScalar>(argument);
   return {{std::string(to_string(scalar.type)),
            is_floating(scalar.type) ? Json(scalar.real) : Json(scalar.integer)}};
+}
+
+Json resolved_launch_json(const ResolvedLaunch& launch) {
+  Json arguments = Json::array();
+  for (const ResolvedArgument& argument : launch.arguments)
+    arguments.push_back(resolved_argument_json(argument));
+  return {{"kernel", launch.kernel},
+          {"grid", launch.grid},
+          {"block", launch.block},
+          {"cluster", launch.cluster},
+          {"shared_bytes", launch.shared_bytes},
+          {"cooperative", launch.cooperative},
+          {"pdl", launch.pdl},
+          {"args", std::move(arguments)}};
 }
 
 ResolvedArgument argument_from_json(const JsonReader& at) {
@@ -376,6 +393,7 @@ Json to_json(const ResolvedPlan& plan) {
                                  {"dtype", info(w.dtype).name},
                                  {"count", w.count},
                                  {"zero", w.init == WorkspaceInit::zero}});
+    if (w.prepared) json["workspace"].back()["prepared"] = true;
   }
   for (const ResolvedTensorMap& m : plan.tensor_maps) {
     json["tensor_maps"].push_back({{"name", m.name},
@@ -390,19 +408,9 @@ Json to_json(const ResolvedPlan& plan) {
                                    {"l2_promotion", m.l2_promotion},
                                    {"oob_fill", m.oob_fill}});
   }
-  for (const ResolvedLaunch& launch : plan.launches) {
-    Json arguments = Json::array();
-    for (const ResolvedArgument& argument : launch.arguments)
-      arguments.push_back(resolved_argument_json(argument));
-    json["launches"].push_back({{"kernel", launch.kernel},
-                                {"grid", launch.grid},
-                                {"block", launch.block},
-                                {"cluster", launch.cluster},
-                                {"shared_bytes", launch.shared_bytes},
-                                {"cooperative", launch.cooperative},
-                                {"pdl", launch.pdl},
-                                {"args", std::move(arguments)}});
-  }
+  for (const ResolvedLaunch& launch : plan.launches) json["launches"].push_back(resolved_launch_json(launch));
+  // Only where there are some: the text names the program (program_key).
+  for (const ResolvedLaunch& launch : plan.prepare) json["prepare"].push_back(resolved_launch_json(launch));
   return json;
 }
 
@@ -413,12 +421,16 @@ ResolvedPlan resolved_plan_from_json(const Json& json) {
     for (const JsonReader& item : at.member("workspace").items()) {
       plan.workspace.push_back({item.member("name").text(), dtype_from_json(item.member("dtype")),
                                 item.member("count").integer(),
-                                item.member("zero").boolean() ? WorkspaceInit::zero : WorkspaceInit::none});
+                                item.member("zero").boolean() ? WorkspaceInit::zero : WorkspaceInit::none,
+                                item.find("prepared").has_value()});
     }
     for (const JsonReader& item : at.member("tensor_maps").items())
       plan.tensor_maps.push_back(tensor_map_from_json(item));
     for (const JsonReader& item : at.member("launches").items())
       plan.launches.push_back(launch_from_json(item));
+    if (const auto given = at.find("prepare")) {
+      for (const JsonReader& item : given->items()) plan.prepare.push_back(launch_from_json(item));
+    }
     return plan;
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "resolved plan: {}", input_error.what());

@@ -135,11 +135,16 @@ std::optional<BuildResult> select_build(Connection& connection, RowId build) {
 void add_counts(Connection& connection, RowId evaluation, std::vector<Measurement>& measurements) {
   Rows row = select(connection, kCounts, {{"evaluation", evaluation}});
   while (row.next()) {
-    const std::string workload = row.text("workload");
+    const std::string workload = row.text("workload"), name = row.text("name");
+    const double value = row.real("value").value_or(0);
     for (Measurement& m : measurements) {
-      if (m.workload != workload || m.role != MeasurementRole::candidate || m.method != kEmulatedMethod)
-        continue;
-      m.counts[row.text("name")] = static_cast<std::uint64_t>(row.real("value").value_or(0));
+      if (m.workload != workload || m.role != MeasurementRole::candidate) continue;
+      if (name == kPrepareTime)
+        m.prepare_ns = value;
+      else if (name == kPrepareBytes)
+        m.prepared_bytes = static_cast<std::int64_t>(value);
+      else if (m.method == kEmulatedMethod)
+        m.counts[name] = static_cast<std::uint64_t>(value);
     }
   }
 }

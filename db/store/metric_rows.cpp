@@ -4,6 +4,7 @@
 #include "db/rows.h"
 #include "db/store/evaluation_rows.h"
 #include "db/store/line_metrics.h"
+#include "db/store/stored_values.h"
 
 namespace ak::db {
 namespace {
@@ -40,6 +41,13 @@ void put_measured(const EvaluationRows& rows, const Measurement& measurement) {
   for (const auto& [name, value] : measurement.counts)
     metrics.put(
         {.kernel = "", .name = name, .unit = unit_of_count(name), .value = static_cast<double>(value)});
+  if (measurement.role == MeasurementRole::candidate && measurement.prepared_bytes > 0 && measurement.cold) {
+    metrics.put({.kernel = "", .name = kPrepareTime, .unit = "ns", .value = measurement.prepare_ns});
+    metrics.put({.kernel = "",
+                 .name = kPrepareBytes,
+                 .unit = "bytes",
+                 .value = static_cast<double>(measurement.prepared_bytes)});
+  }
   if (!measurement.energy) return;
   for (const EnergyMetric& metric : energy_metrics(*rows.record.request->problem, measurement))
     metrics.put({.kernel = "", .name = metric.name, .unit = metric.unit, .value = metric.value});

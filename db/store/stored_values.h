@@ -14,6 +14,9 @@ namespace ak::db {
 
 // How values of the program become values of columns.
 
+/// Metrics of a kernel that prepares weights.
+inline constexpr std::string_view kPrepareTime = "prepare/time", kPrepareBytes = "prepare/bytes";
+
 /// Seeds are unsigned 64-bit values, SQLite integers are signed: the same bits.
 [[nodiscard]] std::int64_t as_signed(std::uint64_t value);
 

@@ -258,6 +258,18 @@ struct Checks {
   }
 };
 
+/// of one set of weights, beside the score
+struct Preparation {
+  double us = 0;  ///< how long it took; on the CPU device estimated (us)
+  std::int64_t bytes = 0;  ///< of prepared memory
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("us", self.us);
+    visitor("bytes", self.bytes);
+  }
+};
+
 /// times of the timed shapes
 struct Measurement {
   std::string shape;  ///< name of the shape
@@ -266,6 +278,7 @@ struct Measurement {
   std::optional<double> median_us;  ///< median of the samples (us)
   std::vector<double> ci95_us;  ///< its 95 % confidence interval, low and high (us)
   std::optional<bool> warm_l2;  ///< true: timed with a warm L2 cache
+  std::optional<Preparation> preparation;  ///< of one set of weights, beside the score
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -275,6 +288,7 @@ struct Measurement {
     visitor("median_us", self.median_us);
     visitor("ci95_us", self.ci95_us);
     visitor("warm_l2", self.warm_l2);
+    visitor("preparation", self.preparation);
   }
 };
 

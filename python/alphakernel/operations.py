@@ -125,6 +125,11 @@ Checks = TypedDict("Checks", {
     "first_failed": NotRequired[List[FailedCheck]],  # the first checks that failed
 })
 
+Preparation = TypedDict("Preparation", {
+    "us": Union[float, str],  # how long it took; on the CPU device estimated (us)
+    "bytes": int,  # of prepared memory
+})
+
 Measurement = TypedDict("Measurement", {
     "shape": str,  # name of the shape
     "what": str,  # kernel, or name of the baseline
@@ -132,6 +137,7 @@ Measurement = TypedDict("Measurement", {
     "median_us": NotRequired[Union[float, str]],  # median of the samples (us)
     "ci95_us": NotRequired[List[Union[float, str]]],  # its 95 % confidence interval, low and high (us)
     "warm_l2": NotRequired[bool],  # true: timed with a warm L2 cache
+    "preparation": NotRequired[Preparation],  # of one set of weights, beside the score
 })
 
 KernelResources = TypedDict("KernelResources", {

@@ -120,6 +120,42 @@ std::optional<std::string> exceeded(const ResolvedLaunch& launch, const KernelFa
       kernel.registers, limits.registers_per_sm);
 }
 
+/// Of calls, and of what prepares weights for them.
+std::vector<const ResolvedLaunch*> every_launch(const ResolvedPlan& plan) {
+  std::vector<const ResolvedLaunch*> all;
+  for (const auto* launches : {&plan.prepare, &plan.launches})
+    for (const ResolvedLaunch& launch : *launches) all.push_back(&launch);
+  return all;
+}
+
+/// The tensor, workspace or scalar behind an argument; empty where it is none of them.
+std::string memory_behind(const ResolvedArgument& argument, const ResolvedPlan& plan) {
+  if (const auto* pointer = std::get_if<ResolvedPointer>(&argument)) return pointer->name;
+  if (const auto* scalar = std::get_if<ResolvedScalarInput>(&argument)) return scalar->name;
+  const auto* reference = std::get_if<ResolvedTensorMapReference>(&argument);
+  if (reference == nullptr) return "";
+  const auto map = std::ranges::find(plan.tensor_maps, reference->name, &ResolvedTensorMap::name);
+  return map == plan.tensor_maps.end() ? "" : map->tensor;
+}
+
+/// What prepares weights is passed weights and prepared workspaces.
+std::optional<Outcome> check_preparation(const Definition& definition, const ResolvedPlan& plan) {
+  if (!gate_enabled(Gate::weights_only)) return std::nullopt;
+  for (const ResolvedLaunch& launch : plan.prepare) {
+    for (const ResolvedArgument& argument : launch.arguments) {
+      const std::string name = memory_behind(argument, plan);
+      const TensorSpec* tensor = definition.find_tensor(name);
+      if (tensor == nullptr || tensor->weight) continue;
+      return fault(
+          Gate::weights_only, Status::invalid_candidate,
+          fmt::format("launch plan: {} in \"prepare\" is passed '{}', which is no weight: preparation "
+                      "reads inputs with \"role\": \"weight\" and writes prepared workspaces",
+                      launch.kernel, name));
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 DeviceFacts nominal_device(const Arch& target) {
@@ -187,6 +223,7 @@ Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& 
       return fault(Gate::plan_bounds, Status::invalid_candidate,
                    fmt::format("launch plan on workload {}: {}", workload->name, resolved.error().message));
     }
+    if (auto wrong = check_preparation(problem.definition, resolved.value())) return *wrong;
     plans.push_back({workload, std::move(resolved).value(), workload->has(WorkloadRole::time)});
   }
   return plans;
@@ -199,23 +236,23 @@ void choose_for_costs(std::vector<WorkloadPlan>& plans) {
 }
 
 std::optional<Outcome> check_argument_types(const ResolvedPlan& plan, const BuildResult& build) {
-  for (const ResolvedLaunch& launch : plan.launches) {
-    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+  for (const ResolvedLaunch* launch : every_launch(plan)) {
+    const KernelFacts* kernel = find_kernel(build, launch->kernel);
     if (kernel == nullptr)
       return fault(Gate::argument_types, Status::invalid_candidate,
-                   fmt::format("the program has no kernel '{}'", launch.kernel));
-    if (auto wrong = check_launch_types(launch, *kernel)) return wrong;
+                   fmt::format("the program has no kernel '{}'", launch->kernel));
+    if (auto wrong = check_launch_types(*launch, *kernel)) return wrong;
   }
   return std::nullopt;
 }
 
 std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const BuildResult& build,
                                               const ArchLimits& limits) {
-  for (const ResolvedLaunch& launch : plan.launches) {
-    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+  for (const ResolvedLaunch* launch : every_launch(plan)) {
+    const KernelFacts* kernel = find_kernel(build, launch->kernel);
     AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
-    if (const auto what = exceeded(launch, *kernel, limits); what && gate_enabled(Gate::resources)) {
-      return fault(Gate::resources, Status::resource_exceeded, fmt::format("{}: {}", launch.kernel, *what));
+    if (const auto what = exceeded(*launch, *kernel, limits); what && gate_enabled(Gate::resources)) {
+      return fault(Gate::resources, Status::resource_exceeded, fmt::format("{}: {}", launch->kernel, *what));
     }
   }
   return std::nullopt;
@@ -223,10 +260,10 @@ std::optional<Outcome> check_launch_resources(const ResolvedPlan& plan, const Bu
 
 std::int64_t max_shared_bytes(const ResolvedPlan& plan, const BuildResult& build) {
   std::int64_t most = 0;
-  for (const ResolvedLaunch& launch : plan.launches) {
-    const KernelFacts* kernel = find_kernel(build, launch.kernel);
+  for (const ResolvedLaunch* launch : every_launch(plan)) {
+    const KernelFacts* kernel = find_kernel(build, launch->kernel);
     AK_ASSERT(kernel != nullptr, "check_argument_types comes first");
-    most = std::max(most, std::int64_t{kernel->static_shared_bytes} + launch.shared_bytes);
+    most = std::max(most, std::int64_t{kernel->static_shared_bytes} + launch->shared_bytes);
   }
   return most;
 }

@@ -53,7 +53,8 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
     // What a harness without poison would hand out: fresh memory.
     if (!gate_enabled(Gate::poison)) clear(buffer->data());
     addresses_[name] = buffer->data();
-    buffers_.push_back({name, what, dtype, std::move(buffer), zeroed});
+    buffers_.push_back(
+        {.name = name, .what = what, .dtype = dtype, .buffer = std::move(buffer), .zeroed = zeroed});
     if (run_context_->inspector != nullptr)
       run_context_->inspector->name_region(addresses_[name], what, false);
   };
@@ -76,6 +77,7 @@ std::optional<Outcome> CandidateRun::allocate(const ResolvedPlan& plan, bool sep
     const auto bytes =
         static_cast<std::size_t>(workspace.count) * static_cast<std::size_t>(info(workspace.dtype).bytes);
     add(workspace.name, fmt::format("workspace '{}'", workspace.name), workspace.dtype, bytes, false);
+    buffers_.back().prepared = workspace.prepared;
   }
   return std::nullopt;
 } catch (const CudaError& error) {
@@ -91,13 +93,81 @@ void CandidateRun::reset() const {
           "restoring input '{}'", run_context_->problem.tensors[input.tensor].name);
   }
   zero_outputs();
-  for (const OwnBuffer& own : buffers_) {
-    const BufferView data = own.buffer->data();
-    if (!own.zeroed && gate_enabled(Gate::poison))
-      check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, run_context_->stream),
-            "poisoning {}", own.what);
-    if (run_context_->inspector != nullptr) run_context_->inspector->mark_contents(data, own.zeroed);
+  for (const OwnBuffer& own : buffers_)
+    if (!own.prepared) poison(own);
+}
+
+void CandidateRun::poison(const OwnBuffer& own) const {
+  const BufferView data = own.buffer->data();
+  if (!own.zeroed && gate_enabled(Gate::poison))
+    check(driver().cuMemsetD8Async(data.address, poison_byte(own.dtype), data.bytes, run_context_->stream),
+          "poisoning {}", own.what);
+  if (run_context_->inspector != nullptr) run_context_->inspector->mark_contents(data, own.zeroed);
+}
+
+/// Whether the CPU device lets kernels read inputs that are no weights.
+void CandidateRun::show_activations(bool shown) const {
+  if (run_context_->inspector == nullptr || !gate_enabled(Gate::weights_only)) return;
+  for (const InputData& input : data_->inputs) {
+    if (!run_context_->problem.tensors[input.tensor].weight)
+      run_context_->inspector->mark_contents(input.buffer.data(), shown);
   }
+}
+
+std::optional<Outcome> CandidateRun::prepare(StageId stage, const RunMode& mode) {
+  if (!prepares_weights()) return std::nullopt;
+  report_run();
+  for (const OwnBuffer& own : buffers_)
+    if (own.prepared) poison(own);
+  show_activations(false);
+  if (run_context_->inspector != nullptr) static_cast<void>(run_context_->inspector->take_counts());
+  auto failed = execute(stage, mode, [this] { return time_preparation(); });
+  show_activations(true);
+  if (failed) {
+    failed->message += ", while weights were prepared";
+    return failed;
+  }
+  if (run_context_->inspector != nullptr) prepare_ns_ = run_context_->inspector->take_counts().cost_ns;
+  prepared_hashes_ = hash_prepared();
+  return std::nullopt;
+}
+
+/// Enqueues the launches; on a GPU it waits for them, too.
+std::optional<Outcome> CandidateRun::time_preparation() {
+  if (run_context_->inspector != nullptr) return plan_->enqueue_preparation(run_context_->stream);
+  const EventHandle before = create_event(), after = create_event();
+  check(driver().cuEventRecord(before.get(), run_context_->stream), "recording an event");
+  if (auto failed = plan_->enqueue_preparation(run_context_->stream)) return failed;
+  check(driver().cuEventRecord(after.get(), run_context_->stream), "recording an event");
+  const CUresult result = driver().cuStreamSynchronize(run_context_->stream);
+  if (result != CUDA_SUCCESS) return outcome_of(result, StageId::check, name());
+  float elapsed_ms = 0;
+  check(driver().cuEventElapsedTime(&elapsed_ms, before.get(), after.get()),
+        "reading the time between two events");
+  prepare_ns_ = static_cast<double>(elapsed_ms) * 1e6;
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> CandidateRun::hash_prepared() const {
+  std::vector<std::uint64_t> hashes;
+  for (const OwnBuffer& own : buffers_)
+    if (own.prepared) hashes.push_back(run_context_->kernels.hash(own.buffer->data()));
+  return hashes;
+}
+
+std::optional<Outcome> CandidateRun::verify_prepared(StageId stage) const {
+  if (!prepares_weights() || !gate_enabled(Gate::prepared_memory)) return std::nullopt;
+  if (hash_prepared() == prepared_hashes_) return std::nullopt;
+  return fault(Gate::prepared_memory, Status::integrity_violation, stage,
+               fmt::format("{} modified prepared memory in a call on workload {}: only \"prepare\" writes it",
+                           name(), data_->workload->name));
+}
+
+std::int64_t CandidateRun::prepared_bytes() const {
+  std::int64_t bytes = 0;
+  for (const OwnBuffer& own : buffers_)
+    if (own.prepared) bytes += static_cast<std::int64_t>(own.buffer->data().bytes);
+  return bytes;
 }
 
 void CandidateRun::zero_outputs() const {
@@ -122,6 +192,11 @@ void CandidateRun::report_run(int calls) const {
 std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) const {
   report_run();
   reset();
+  return execute(stage, mode, [this] { return enqueue(); });
+}
+
+std::optional<Outcome> CandidateRun::execute(
+    StageId stage, const RunMode& mode, const std::function<std::optional<Outcome>()>& enqueue_all) const {
   const ScopedInspection inspection(
       run_context_->inspector,
       {.check = true,
@@ -132,7 +207,7 @@ std::optional<Outcome> CandidateRun::run(StageId stage, const RunMode& mode) con
                ? kMinInstructions + kInstructionsPerReference * data_->reference_instructions
                : 0,
        .own_file = own_file_});
-  std::optional<Outcome> failed = enqueue();
+  std::optional<Outcome> failed = enqueue_all();
   if (!failed) {
     const CUresult result = driver().cuStreamSynchronize(run_context_->stream);
     if (result == CUDA_SUCCESS || !gate_enabled(Gate::launch_errors)) return std::nullopt;
@@ -192,6 +267,7 @@ std::optional<Outcome> CandidateRun::verify_inputs(StageId stage,
 }
 
 std::optional<Outcome> CandidateRun::verify_memory(StageId stage) const {
+  if (auto wrong = verify_prepared(stage)) return wrong;
   if (run_context_->inspector != nullptr) return std::nullopt;
   if (auto wrong = verify_guards(stage)) return wrong;
   std::vector<std::uint64_t> hashes;

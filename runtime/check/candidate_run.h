@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,7 +43,19 @@ class CandidateRun {
                   std::shared_ptr<const LibraryCall>(std::shared_ptr<void>(), &call));
   }
 
-  /// Restores aliased inputs, poisons outputs and workspace, and zeroes the outputs that the problem says
+  /// Prepares the weights that the data set holds, if the plan says how: poisons prepared memory and runs `prepare`.
+  /// Before any call on them. On the CPU device no other input may be read meanwhile; on a GPU the caller
+  /// blanks them where a call has run before. Waits. Errors: as of run().
+  [[nodiscard]] std::optional<Outcome> prepare(StageId stage, const RunMode& mode = {});
+  [[nodiscard]] bool prepares_weights() const { return plan_ && plan_->prepares_weights(); }
+  /// What prepare() left is still there: integrity_violation.
+  [[nodiscard]] std::optional<Outcome> verify_prepared(StageId stage) const;
+  /// Of prepared memory after prepare(), in the order of the plan's workspaces.
+  [[nodiscard]] const std::vector<std::uint64_t>& prepared_hashes() const { return prepared_hashes_; }
+  /// Of the last prepare(): nanoseconds, on the CPU device estimated where the mode asked for costs.
+  [[nodiscard]] double prepare_ns() const { return prepare_ns_; }
+  [[nodiscard]] std::int64_t prepared_bytes() const;
+  /// Restores aliased inputs, poisons outputs and workspace that is not prepared, and zeroes the outputs that the problem says
   /// so of; asynchronous.
   void reset() const;
   /// Zeroes the outputs that the problem says so of; asynchronous.
@@ -58,7 +72,7 @@ class CandidateRun {
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
   /// thrown. On the CPU device every access is checked, and a fault's diagnostics name its lines.
   [[nodiscard]] std::optional<Outcome> run(StageId stage, const RunMode& mode = {}) const;
-  /// Guard bands of all buffers and hashes of the inputs: memory_error or integrity_violation.
+  /// Guard bands of all buffers, hashes of the inputs and of prepared memory: memory_error or integrity_violation.
   [[nodiscard]] std::optional<Outcome> verify_memory(StageId stage) const;
   /// Guard bands of all buffers: memory_error.
   [[nodiscard]] std::optional<Outcome> verify_guards(StageId stage) const;
@@ -77,12 +91,19 @@ class CandidateRun {
     std::string name, what;
     DType dtype;
     std::shared_ptr<GuardedBuffer> buffer;
-    bool zeroed = false;  ///< it holds zeros before a call, not poison
+    bool zeroed = false;    ///< it holds zeros before a call, not poison
+    bool prepared = false;  ///< it holds what prepare() left
   };
   CandidateRun(RunContext& run_context, std::shared_ptr<const DataSet> data)
       : run_context_(&run_context), data_(std::move(data)) {}
   [[nodiscard]] std::optional<Outcome> allocate(const ResolvedPlan& plan, bool separate_outputs,
                                                 const CandidateRun* outputs_of);
+  [[nodiscard]] std::optional<Outcome> execute(
+      StageId stage, const RunMode& mode, const std::function<std::optional<Outcome>()>& enqueue_all) const;
+  [[nodiscard]] std::optional<Outcome> time_preparation();
+  [[nodiscard]] std::vector<std::uint64_t> hash_prepared() const;
+  void show_activations(bool shown) const;
+  void poison(const OwnBuffer& own) const;
   void clear(BufferView data) const;
   [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guard(const GuardedBuffer& buffer, const std::string& what,
@@ -96,6 +117,8 @@ class CandidateRun {
   std::optional<PreparedPlan> plan_;            ///< of a candidate
   std::shared_ptr<const LibraryCall> library_;  ///< what runs instead of a plan
   std::optional<ScalarValues> scalars_;         ///< instead of the data set's
+  std::vector<std::uint64_t> prepared_hashes_;
+  double prepare_ns_ = 0;
 };
 
 }  // namespace ak::runtime

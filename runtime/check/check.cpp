@@ -182,12 +182,29 @@ bool has_alias(const OpenProblem& problem) {
   return false;
 }
 
+// Weights are prepared twice, the second time in another order: it must give the same bytes.
+std::optional<Outcome> prepare_twice(CandidateRun& run) {
+  if (!run.prepares_weights()) return std::nullopt;
+  if (auto failed = run.prepare(StageId::check, {.order_seed = kOtherOrder})) return failed;
+  const std::vector<std::uint64_t> first = run.prepared_hashes();
+  if (auto failed = run.prepare(StageId::check)) return failed;
+  if (first == run.prepared_hashes() || !gate_enabled(Gate::repeat_bitwise)) return std::nullopt;
+  return Outcome{
+      .status = Status::nondeterministic,
+      .stage = StageId::check,
+      .message = fmt::format("the same weights, prepared twice, give different bytes on workload {}",
+                             run.data().workload->name),
+      .diagnostics = {},
+      .gate = Gate::repeat_bitwise};
+}
+
 using Bind = std::function<Result<CandidateRun, Outcome>()>;
 
 std::optional<Outcome> check_distribution(RunContext& run_context, const Bind& bind,
                                           std::vector<CheckRecord>& records) {
   auto first = bind();
   if (!first) return first.error();
+  if (auto failed = prepare_twice(first.value())) return failed;
   if (auto failed = first->run(StageId::check)) return failed;
   if (auto failed = first->verify_memory(StageId::check)) return failed;
   if (auto failed = compare_outputs(run_context, first.value(), StageId::check, "", records)) return failed;
@@ -199,8 +216,9 @@ std::optional<Outcome> check_distribution(RunContext& run_context, const Bind& b
     return found_by(Gate::repeat_bitwise, compare_outputs(run_context, first.value(), StageId::check,
                                                           "in the second call on the same inputs", ignored));
   }
-  const auto second = bind();
+  auto second = bind();
   if (!second) return second.error();
+  if (auto failed = second.value().prepare(StageId::check)) return failed;
   return check_repeat(run_context, first.value(), second.value());
 }
 

@@ -69,7 +69,7 @@ void DataSetBuilder::add_input(std::size_t tensor) {
 void DataSetBuilder::fill(std::uint64_t seed) {
   set_->seed = seed;
   draw_scalars(seed);
-  draw_given(seed);
+  draw_given(seed, Part::all);
   for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     const BufferView data = input.buffer.data();
@@ -108,8 +108,9 @@ void DataSetBuilder::draw_scalars(std::uint64_t seed) {
 }
 
 void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
-  if (piece == 0) draw_given(seed);
+  if (piece == 0) draw_given(seed, Part::activations);
   for (const InputData& input : set_->inputs) {
+    if (is_of(Part::weights, input)) continue;
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
     ak_random::Draw draw = drawn_.draws.at(input.tensor);
     if (draw.kind == InputKind::given) continue;
@@ -126,12 +127,34 @@ void DataSetBuilder::fill_piece(std::size_t piece, std::uint64_t seed) {
   }
 }
 
+bool DataSetBuilder::is_of(Part part, const InputData& input) const {
+  return part == Part::all || run_context_.problem.tensors[input.tensor].weight == (part == Part::weights);
+}
+
+void DataSetBuilder::blank_activations() {
+  for (const InputData& input : set_->inputs) {
+    if (is_of(Part::activations, input))
+      run_context_.poison(input.buffer.data(), run_context_.problem.tensors[input.tensor].dtype);
+  }
+}
+
+void DataSetBuilder::fill_weights(std::uint64_t seed) {
+  draw_given(seed, Part::weights);
+  for (const InputData& input : set_->inputs) {
+    const TensorLayout& layout = run_context_.problem.tensors[input.tensor];
+    const ak_random::Draw& draw = drawn_.draws.at(input.tensor);
+    if (!is_of(Part::weights, input) || draw.kind == InputKind::given) continue;
+    run_context_.kernels.fill(input.buffer.data(), layout.dtype, tensor_key(seed, layout.name), draw);
+    note_contents(input.buffer.data());
+  }
+}
+
 /// Those inputs that the reference has a generator for.
-void DataSetBuilder::draw_given(std::uint64_t seed) {
+void DataSetBuilder::draw_given(std::uint64_t seed, Part part) {
   not_drawn_.reset();
   AddressTable given;
   for (const InputData& input : set_->inputs) {
-    if (drawn_.draws.at(input.tensor).kind == InputKind::given)
+    if (is_of(part, input) && drawn_.draws.at(input.tensor).kind == InputKind::given)
       given[name_of(input.tensor)] = input.buffer.data();
   }
   if (given.empty()) return;

@@ -24,7 +24,12 @@ class DataSetBuilder {
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the
   /// next make_references(), which also says what the reference could not draw. Asynchronous.
   void fill(std::uint64_t seed);
-  /// Draws a piece of every input. One whose elements depend on each other or on their places (a permutation, offsets)
+  /// Overwrites what fill() drew, but for weights: until the next fill() with the same seed there is nothing else to
+  /// read. Asynchronous.
+  void blank_activations();
+  /// Draws the weights alone, for fill_piece() to complete. Asynchronous.
+  void fill_weights(std::uint64_t seed);
+  /// Draws a piece of every input but weights, which stay from call to call. One whose elements depend on each other or on their places (a permutation, offsets)
   /// is all of piece 0. Those of aliased inputs have no copy to be restored from. Asynchronous.
   void fill_piece(std::size_t piece, std::uint64_t seed);
   /// Replaces what fill() drew for input `input` (a place in data()->inputs) by contents of the caller's. Throws
@@ -43,7 +48,9 @@ class DataSetBuilder {
   void add_input(std::size_t tensor);
   void add_reference(std::size_t tensor);
   void draw_scalars(std::uint64_t seed);
-  void draw_given(std::uint64_t seed);
+  enum class Part : std::uint8_t { all, weights, activations };
+  [[nodiscard]] bool is_of(Part part, const InputData& input) const;
+  void draw_given(std::uint64_t seed, Part part);
   void note_contents(BufferView part);
   [[nodiscard]] std::uint64_t hash_inputs();
   [[nodiscard]] std::optional<Outcome> compute(ReferencePart part, std::uint64_t contents);

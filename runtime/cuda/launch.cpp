@@ -366,25 +366,28 @@ Result<PreparedPlan, Outcome> PreparedPlan::prepare(const ResolvedPlan& plan, co
     if (workspace.init != WorkspaceInit::zero) continue;
     const auto found = addresses.find(workspace.name);
     AK_ASSERT(found != addresses.end(), "every workspace of a plan has an address");
-    prepared.zeroed_.push_back(found->second);
+    (workspace.prepared ? prepared.preparation_ : prepared.call_).zeroed.push_back(found->second);
   }
   const Binder binder(plan, addresses);
-  for (const ResolvedLaunch& launch : plan.launches) {
-    auto one = prepare_launch(launch, image, binder);
-    if (!one) return one.error();
-    prepared.launches_.push_back(std::move(one).value());
+  for (const auto& [launches, sequence] :
+       {std::pair{&plan.prepare, &prepared.preparation_}, std::pair{&plan.launches, &prepared.call_}}) {
+    for (const ResolvedLaunch& launch : *launches) {
+      auto one = prepare_launch(launch, image, binder);
+      if (!one) return one.error();
+      sequence->launches.push_back(std::move(one).value());
+    }
   }
-  if (prepared.launches_.empty() && gate_enabled(Gate::plan_bounds))
+  if (prepared.call_.launches.empty() && gate_enabled(Gate::plan_bounds))
     return candidate_fault(Gate::plan_bounds, Status::invalid_candidate,
                            "the plan launches nothing for this workload");
   return prepared;
 }
 
-std::optional<Outcome> PreparedPlan::enqueue(CUstream stream, const ScalarValues& scalars) const {
-  for (const BufferView& workspace : zeroed_) {
+std::optional<Outcome> PreparedPlan::Sequence::enqueue(CUstream stream, const ScalarValues& scalars) const {
+  for (const BufferView& workspace : zeroed) {
     check(driver().cuMemsetD8Async(workspace.address, 0, workspace.bytes, stream), "zeroing workspace");
   }
-  for (const Launch& launch : launches_) {
+  for (const Launch& launch : launches) {
     const CUresult result = launch_one(launch, stream, scalars);
     if (result != CUDA_SUCCESS && gate_enabled(Gate::launch_errors))
       return outcome_of(result, StageId::check, launch.kernel);
@@ -392,9 +395,17 @@ std::optional<Outcome> PreparedPlan::enqueue(CUstream stream, const ScalarValues
   return std::nullopt;
 }
 
+std::optional<Outcome> PreparedPlan::enqueue(CUstream stream, const ScalarValues& scalars) const {
+  return call_.enqueue(stream, scalars);
+}
+
+std::optional<Outcome> PreparedPlan::enqueue_preparation(CUstream stream) const {
+  return preparation_.enqueue(stream, {});
+}
+
 std::string PreparedPlan::kernel_list() const {
   std::string list;
-  for (const Launch& launch : launches_) {
+  for (const Launch& launch : call_.launches) {
     if (list.find(launch.kernel) == std::string::npos) list += (list.empty() ? "" : ", ") + launch.kernel;
   }
   return list;

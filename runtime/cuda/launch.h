@@ -68,9 +68,12 @@ class PreparedPlan {
   /// @param scalars a value for every scalar input that the plan passes
   /// Errors: launch_error or resource_exceeded, naming the kernel.
   [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream, const ScalarValues& scalars) const;
+  /// Enqueues what prepares weights, zeroing prepared workspace first where the plan says so. Errors: as above.
+  [[nodiscard]] std::optional<Outcome> enqueue_preparation(CUstream stream) const;
+  [[nodiscard]] bool prepares_weights() const noexcept { return !preparation_.launches.empty(); }
 
-  [[nodiscard]] std::size_t launch_count() const noexcept { return launches_.size(); }
-  [[nodiscard]] const std::string& first_kernel() const { return launches_.front().kernel; }
+  [[nodiscard]] std::size_t launch_count() const noexcept { return call_.launches.size(); }
+  [[nodiscard]] const std::string& first_kernel() const { return call_.launches.front().kernel; }
   [[nodiscard]] std::string kernel_list() const;
 
   /// An argument whose value comes with the data.
@@ -90,8 +93,13 @@ class PreparedPlan {
   };
 
  private:
-  std::vector<BufferView> zeroed_;
-  std::vector<Launch> launches_;
+  struct Sequence {
+    std::vector<BufferView> zeroed;
+    std::vector<Launch> launches;
+
+    [[nodiscard]] std::optional<Outcome> enqueue(CUstream stream, const ScalarValues& scalars) const;
+  };
+  Sequence preparation_, call_;
 };
 
 /// What a failed CUDA call means for a candidate. `kernels` names what was running.

@@ -63,10 +63,12 @@ std::optional<int> count_before(std::string_view line, std::string_view word) {
 /// Its kernels alone: references are run slowly enough as they are.
 std::string filter_of(const LaunchPlan& plan) {
   std::vector<std::string> filters;
-  for (const LaunchPlanEntry& launch : plan.launches) {
-    const std::string name = launch.kernel.substr(0, launch.kernel.find('<'));
-    const auto scope = name.rfind("::");
-    filters.push_back("kns=" + (scope == std::string::npos ? name : name.substr(scope + 2)));
+  for (const auto* launches : {&plan.prepare, &plan.launches}) {
+    for (const LaunchPlanEntry& launch : *launches) {
+      const std::string name = launch.kernel.substr(0, launch.kernel.find('<'));
+      const auto scope = name.rfind("::");
+      filters.push_back("kns=" + (scope == std::string::npos ? name : name.substr(scope + 2)));
+    }
   }
   return fmt::format("{}", fmt::join(filters, ","));
 }

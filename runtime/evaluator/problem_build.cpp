@@ -43,7 +43,8 @@ std::vector<TensorLayout> tensor_layouts(const ProblemInstance& problem) {
                        .dtype = input.dtype,
                        .output = false,
                        .alias_of = {},
-                       .scalar = input.is_scalar()});
+                       .scalar = input.is_scalar(),
+                       .weight = input.weight});
   }
   for (const TensorSpec& output : problem.definition.outputs) {
     const auto alias = problem.aliases.find(output.name);

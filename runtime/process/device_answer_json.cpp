@@ -173,7 +173,9 @@ Json measurement_json(const Measurement& measurement) {
           {"throttled", measurement.throttled},
           {"counts", measurement.counts},
           {"line_counts", line_counts_json(measurement.line_counts)},
-          {"energy", energy_json(measurement.energy)}};
+          {"energy", energy_json(measurement.energy)},
+          {"prepare_ns", measurement.prepare_ns},
+          {"prepared_bytes", measurement.prepared_bytes}};
 }
 
 void take_role(const JsonReader& at, Measurement& measurement) {
@@ -229,6 +231,11 @@ void take_energy(const JsonReader& at, Measurement& measurement) {
   if (!at.json().is_null()) measurement.energy = read_fields(at, kEnergyFields);
 }
 
+void take_prepared_bytes(const JsonReader& at, Measurement& measurement) {
+  measurement.prepared_bytes = at.integer();
+  if (measurement.prepared_bytes < 0) at.fail("a number of bytes");
+}
+
 constexpr Field<Measurement> kMeasurementFields[] = {
     {"workload", take::text<&Measurement::workload, kMaxName>},
     {"role", take_role},
@@ -249,7 +256,9 @@ constexpr Field<Measurement> kMeasurementFields[] = {
     {"throttled", take_numbers<&Measurement::throttled>},
     {"counts", take_counts},
     {"line_counts", take_line_counts},
-    {"energy", take_energy}};
+    {"energy", take_energy},
+    {"prepare_ns", take::number<&Measurement::prepare_ns, 0, kMaxNs>},
+    {"prepared_bytes", take_prepared_bytes}};
 
 Measurement measurement_from(const JsonReader& at) {
   Measurement measurement = read_fields(at, kMeasurementFields);

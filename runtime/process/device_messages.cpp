@@ -59,7 +59,8 @@ KernelImage image_from(const Json& json) {
 
 Json layout_json(const TensorLayout& tensor) {
   return {{"name", tensor.name},         {"dtype", info(tensor.dtype).name}, {"output", tensor.output},
-          {"alias_of", tensor.alias_of}, {"scalar", tensor.scalar},          {"zeroed", tensor.zeroed}};
+          {"alias_of", tensor.alias_of}, {"scalar", tensor.scalar},          {"zeroed", tensor.zeroed},
+          {"weight", tensor.weight}};
 }
 
 TensorLayout layout_from(const Json& json) {
@@ -68,7 +69,8 @@ TensorLayout layout_from(const Json& json) {
           .output = json.at("output"),
           .alias_of = json.at("alias_of"),
           .scalar = json.at("scalar"),
-          .zeroed = json.at("zeroed")};
+          .zeroed = json.at("zeroed"),
+          .weight = json.at("weight")};
 }
 
 Json draw_json(const ak_random::Draw& draw) {

@@ -22,6 +22,7 @@ struct TensorLayout {
   std::string alias_of;  ///< of an output: the input whose memory it shares; else empty
   bool scalar = false;   ///< of an input: passed by value, it has no memory
   bool zeroed = false;   ///< of an output: holds zeros before every call
+  bool weight = false;   ///< of an input: a candidate may prepare it
 };
 
 /// A program to load: the image and, for every kernel, its name in plans and its symbol in the image.

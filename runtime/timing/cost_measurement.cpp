@@ -16,9 +16,11 @@ Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& st
   if (!data) return data.error();
   auto run = target.bind(data.value(), nullptr);
   if (!run) return run.error();
+  if (auto failed = run.value().prepare(StageId::time, {.count_cost = true})) return *failed;
   static_cast<void>(run_context.inspector->take_counts());
   if (auto failed = run->run(StageId::time, {.count_cost = true})) return *failed;
   LaunchCounts counted = run_context.inspector->take_counts();
+  if (auto failed = run->verify_prepared(StageId::recheck)) return *failed;
   std::vector<CheckRecord> ignored;
   if (auto failed =
           compare_outputs(run_context, run.value(), StageId::recheck, "in the counted call", ignored))
@@ -31,6 +33,8 @@ Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& st
   measurement.method = kEmulatedMethod;
   measurement.samples_ns = {static_cast<std::uint32_t>(std::min(std::round(counted.cost_ns), kMaxNs))};
   measurement.median_ns = measurement.ci_low_ns = measurement.ci_high_ns = counted.cost_ns;
+  measurement.prepare_ns = run->prepare_ns();
+  measurement.prepared_bytes = run->prepared_bytes();
   measurement.counts = std::move(counted.counts);
   measurement.line_counts = std::move(counted.by_line);
   return measurement;

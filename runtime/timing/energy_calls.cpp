@@ -49,7 +49,12 @@ std::optional<Outcome> EnergyCalls::add_set(const TimingTarget& target) {
   auto run = target.bind((*builder)->data(), nullptr);
   if (!run) return run.error();
   run->reset();
-  Set set{.builder = std::move(builder).value(), .seeds = {}, .run = std::move(run).value()};
+  Set set{.builder = std::move(builder).value(),
+          .seeds = {},
+          .weights_seed = run_context_->random(),
+          .run = std::move(run).value()};
+  set.builder->fill_weights(set.weights_seed);
+  if (auto failed = set.run.prepare(StageId::time)) return failed;
   for (std::size_t piece = 0; piece < kPieces; ++piece) {
     set.seeds.push_back(run_context_->random());
     set.builder->fill_piece(piece, set.seeds.back());
@@ -144,9 +149,11 @@ std::optional<Outcome> EnergyCalls::verify(std::vector<CheckRecord>& records) {
 
 // What the inputs should hold is drawn again, and compared with what they held.
 std::optional<Outcome> EnergyCalls::verify_set(Set& set, std::vector<CheckRecord>& records) {
+  if (auto changed = set.run.verify_prepared(StageId::recheck)) return changed;
   std::vector<std::uint64_t> hashes;
   for (const InputData& input : set.run.data().inputs)
     hashes.push_back(run_context_->kernels.hash(input.buffer.data()));
+  set.builder->fill_weights(set.weights_seed);
   for (std::size_t piece = 0; piece < kPieces; ++piece) set.builder->fill_piece(piece, set.seeds[piece]);
   if (auto failed = store_->make_references(*set.builder)) return failed;
   if (auto wrong = set.run.verify_inputs(StageId::recheck, hashes)) return wrong;

@@ -35,6 +35,7 @@ class EnergyCalls {
   struct Set {
     std::unique_ptr<DataSetBuilder> builder;
     std::vector<std::uint64_t> seeds;  ///< of the pieces
+    std::uint64_t weights_seed = 0;
     CandidateRun run;
   };
 

@@ -31,6 +31,7 @@ class Subject {
     auto bound = CandidateRun::create(run_context_, data_, task_.plan, program_.load());
     if (!bound) return fail(bound.error());
     run_.emplace(std::move(bound).value());
+    if (auto failed = run_->prepare(StageId::profile)) return fail(*failed);
     // The first call's own costs are paid here.
     if (auto failed = run_->run(StageId::profile)) return fail(*failed);
     if (outputs_) return;
@@ -59,6 +60,7 @@ class Subject {
   void verify() {
     if (failed_) return;
     take_results();
+    if (auto wrong = run_->verify_prepared(StageId::recheck)) return fail(*wrong);
     if (auto wrong = run_->verify_guards(StageId::recheck)) return fail(*wrong);
     std::vector<CheckRecord> ignored;
     for (std::size_t place = 0; place < reservoir_->kept(); ++place) {

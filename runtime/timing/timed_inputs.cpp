@@ -95,13 +95,16 @@ std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const>
   for (const TimingTarget* target : targets) {
     auto run = target->bind(data, bound.empty() ? nullptr : &bound.front());
     if (!run) return run.error();
+    if (contents == Contents::kept) {
+      if (auto failed = run.value().prepare(StageId::time)) return failed;
+    }
     bound.push_back(std::move(run).value());
   }
   for (std::size_t i = 0; i < bound.size(); ++i) runs_[i].push_back(std::move(bound[i]));
   return std::nullopt;
 }
 
-void TimedInputs::next() {
+std::optional<TimedFault> TimedInputs::next() {
   sample_ = {};
   sample_.hashes.resize(runs_.size());
   std::vector<std::size_t>& order = sample_.sets;
@@ -110,10 +113,30 @@ void TimedInputs::next() {
   std::shuffle(order.begin(), order.end(), run_context_->random);
   order.resize(calls());
   if (!gate_enabled(Gate::shuffled_batch)) std::ranges::fill(order, std::size_t{0});
-  for (const auto& builder : builders_) {
+  for (std::size_t set = 0; set < builders_.size(); ++set) {
     sample_.seeds.push_back(run_context_->random());
-    builder->fill(sample_.seeds.back());
+    builders_[set]->fill(sample_.seeds.back());
+    if (auto fault = prepare_changed(set)) return fault;
   }
+  return std::nullopt;
+}
+
+// A program that has run may know where activations lie: they come back when its weights are prepared.
+std::optional<TimedFault> TimedInputs::prepare_changed(std::size_t set) {
+  const bool prepares = std::ranges::any_of(
+      runs_, [&](const std::vector<CandidateRun>& runs) { return runs[set].prepares_weights(); });
+  if (!prepares) return std::nullopt;
+  if (gate_enabled(Gate::weights_only)) builders_[set]->blank_activations();
+  for (std::size_t which = 0; which < runs_.size(); ++which)
+    if (auto failed = runs_[which][set].prepare(StageId::time)) return TimedFault{std::move(*failed), which};
+  builders_[set]->fill(sample_.seeds[set]);
+  return std::nullopt;
+}
+
+void TimedInputs::note_preparation(std::size_t which, Measurement& measurement) const {
+  const CandidateRun& run = runs_[which].front();
+  measurement.prepare_ns = run.prepare_ns();
+  measurement.prepared_bytes = run.prepared_bytes();
 }
 
 const CandidateRun* TimedInputs::companion(std::size_t which) const {
@@ -126,6 +149,11 @@ const CandidateRun* TimedInputs::companion(std::size_t which) const {
 void TimedInputs::take(std::size_t which) {
   sample_.order.push_back(which);
   sample_.hashes[which] = outputs_->take(which, runs_[which]);
+  for (const std::size_t set : sample_.sets) {
+    if (changed_) break;
+    if (auto changed = runs_[which][set].verify_prepared(StageId::recheck))
+      changed_ = TimedFault{std::move(*changed), which};
+  }
 }
 
 void TimedInputs::finish(bool counts) {
@@ -137,6 +165,7 @@ void TimedInputs::finish(bool counts) {
 
 std::optional<TimedFault> TimedInputs::verify_kept(const std::string& when,
                                                    std::span<std::vector<CheckRecord>* const> records) {
+  if (changed_) return changed_;
   for (std::size_t which = 0; which < runs_.size(); ++which) {
     for (const CandidateRun& run : runs_[which])
       if (auto wrong = run.verify_guards(StageId::recheck)) return TimedFault{std::move(*wrong), which};

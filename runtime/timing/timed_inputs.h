@@ -63,8 +63,11 @@ class TimedInputs {
                                                            std::span<const TimingTarget* const> targets,
                                                            const SampleShape& shape, std::uint64_t seed);
 
-  /// Draws what the next sample of all kernels is taken on, in a new order.
-  void next();
+  /// Draws what the next sample of all kernels is taken on, in a new order, and has each prepare its weights. Errors:
+  /// whatever preparation can end in.
+  [[nodiscard]] std::optional<TimedFault> next();
+  /// Notes in `measurement` what preparing a set of weights takes.
+  void note_preparation(std::size_t which, Measurement& measurement) const;
   /// Calls `call(run)` for every call of the present sample of kernel `which`, in order, until one fails.
   template <class Call>
   [[nodiscard]] std::optional<Outcome> for_calls(std::size_t which, Call call) const {
@@ -103,6 +106,7 @@ class TimedInputs {
       : run_context_(&run_context), store_(&store), calls_(calls) {}
   [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
                                                Contents contents, std::uint64_t seed);
+  [[nodiscard]] std::optional<TimedFault> prepare_changed(std::size_t set);
   [[nodiscard]] std::optional<Outcome> make_places();
   /// False where so many places do not fit there.
   [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side);
@@ -122,6 +126,7 @@ class TimedInputs {
   std::optional<Reservoir> reservoir_;
   std::vector<Sample> kept_;  ///< by place
   std::vector<std::size_t> checked_;
+  std::optional<TimedFault> changed_;  ///< the first call that changed prepared memory
 };
 
 }  // namespace ak::runtime

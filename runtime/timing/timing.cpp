@@ -195,7 +195,7 @@ Result<double, Outcome> Timer::warm_up(TimedInputs& inputs, std::size_t which, b
   double spent_ns = 0;
   while (samples.size() < kMaxWarmUps && !steady(samples)) {
     if (samples.size() >= kMinWarmUps && spent_ns > kWarmUpNs) break;
-    inputs.next();
+    if (auto fault = inputs.next()) return std::move(fault->outcome);
     const auto sample = sample_ns(inputs, which, cold);
     if (!sample) return sample.error();
     inputs.take(which);
@@ -213,7 +213,7 @@ Result<SampleSeries, Outcome> Timer::sample_all(TimedInputs& inputs, const Timin
   SampleSeries series;
   Sampling state = Sampling::go_on;
   while (state == Sampling::go_on) {
-    inputs.next();
+    if (auto fault = inputs.next()) return std::move(fault->outcome);
     const auto sample = sample_ns(inputs, 0, cold);
     if (!sample) return sample.error();
     inputs.take(0);
@@ -259,6 +259,7 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
   if (!series) return series.error();
   Measurement measurement = conclude(target, *series, mode.batch, inputs.calls());
   measurement.cold = mode.cold;
+  inputs.note_preparation(0, measurement);
   return measurement;
 }
 
@@ -287,7 +288,7 @@ Result<std::array<SampleSeries, 2>, PairFault> Timer::sample_pairs(
   std::array<SampleSeries, 2> series;
   std::vector<double> ratios;
   while (ratios.size() < pairs) {
-    inputs.next();
+    if (auto fault = inputs.next()) return PairFault{std::move(fault->outcome), fault->which == 1};
     const std::size_t first = run_context_.random() % 2;
     for (const std::size_t which : {first, 1 - first}) {
       if (!variables[which].unchanged())

@@ -144,3 +144,32 @@ TEST_CASE("formulas take drawn lengths: the mean of draws, and the least for a f
   CHECK_THAT(reading_error(sample),
              Catch::Contains("'x' is not an integer input that is drawn by lengths or offsets"));
 }
+
+TEST_CASE("an input may be a weight, which is part of the definition") {
+  SampleProblem sample;
+  sample.json["definition"]["inputs"]["w"] = {{"shape", {"D"}}, {"dtype", "dtype"}, {"role", "weight"}};
+  const auto problem = sample.instantiate();
+  CHECK(problem->definition.find_tensor("w")->weight);
+  CHECK_FALSE(problem->definition.find_tensor("x")->weight);
+  const Result<Definition> again = definition_from_json(to_json(problem->definition));
+  REQUIRE(again.ok());
+  CHECK(again->find_tensor("w")->weight);
+  CHECK(again->hash() == problem->definition.hash());
+}
+
+TEST_CASE("only an input with memory that no output shares can be a weight") {
+  SampleProblem unknown;
+  unknown.json["definition"]["inputs"]["x"]["role"] = "activation";
+  CHECK_THAT(reading_error(unknown), Catch::Contains("\"weight\""));
+  SampleProblem output;
+  output.json["definition"]["outputs"]["y"]["role"] = "weight";
+  CHECK_THAT(reading_error(output), Catch::Contains("only inputs have one"));
+  SampleProblem scalar;
+  scalar.json["definition"]["inputs"]["z"] = {
+      {"shape", nullptr}, {"dtype", "int32"}, {"value", 1}, {"role", "weight"}};
+  CHECK_THAT(reading_error(scalar), Catch::Contains("no memory to be prepared from"));
+  SampleProblem in_place;
+  in_place.json["definition"]["inputs"]["x"]["role"] = "weight";
+  in_place.json["aliases"] = {{"y", "x"}};
+  CHECK_THAT(reading_error(in_place), Catch::Contains("a weight stays what it is"));
+}

@@ -381,4 +381,61 @@ TEST_CASE("when and for choose launches with the loop variable in sight") {
   CHECK(std::get<ResolvedScalar>(plan.launches[1].arguments[0]).integer == 25);
 }
 
+namespace {
+
+std::string error_of(const Json& json) {
+  const Result<LaunchPlan> result = launch_plan_from_json(json);
+  return result ? "" : result.error().message;
+}
+
+Json preparing() {
+  return parse_json(R"json({
+    "workspace": [{"name": "columns", "dtype": "float32", "count": "N", "prepared": true}],
+    "prepare": [{"kernel": "pack", "grid": ["N"], "block": [32], "pdl": true, "args": ["w", "columns"]}],
+    "launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["x", "columns", "y"]}]
+  })json");
+}
+
+}  // namespace
+
+TEST_CASE("a plan may prepare weights, and says so again when it is written and resolved") {
+  const LaunchPlan plan = plan_of(to_json(plan_of(preparing())));
+  REQUIRE(plan.prepare.size() == 1);
+  CHECK(plan.prepare[0].kernel == "pack");
+  CHECK(plan.workspace[0].prepared);
+  const ResolvedPlan sent = resolved_plan_from_json(to_json(resolved(preparing())));
+  REQUIRE(sent.prepare.size() == 1);
+  CHECK(sent.launches.size() == 1);
+  CHECK(sent.workspace[0].prepared);
+  CHECK_FALSE(sent.prepare[0].pdl);  // there is nothing before it
+}
+
+TEST_CASE("plans without preparation are written as before") {
+  CHECK_FALSE(to_json(plan_of(valid())).contains("prepare"));
+  CHECK_FALSE(to_json(resolved(valid())).contains("prepare"));
+  CHECK_FALSE(to_json(resolved(valid()))["workspace"][0].contains("prepared"));
+}
+
+TEST_CASE("memory that outlives a call is written by preparation, and preparation writes no other") {
+  Json never_written = preparing();
+  never_written["prepare"][0]["args"] = {"w"};
+  CHECK(error_of(never_written).find("'columns' is prepared, but no launch of \"prepare\" is passed it") !=
+        std::string::npos);
+  Json not_kept = preparing();
+  not_kept["workspace"][0].erase("prepared");
+  CHECK(error_of(not_kept).find("give it \"prepared\": true") != std::string::npos);
+  Json lost = preparing();
+  lost["workspace"] = Json::array();
+  lost["prepare"][0]["args"] = {"w"};
+  CHECK(error_of(lost).find("what these launches write would be lost") != std::string::npos);
+}
+
+TEST_CASE("a tensor map of a prepared workspace passes it on") {
+  Json json = preparing();
+  json["tensor_maps"] =
+      parse_json(R"([{"name": "map", "tensor": "columns", "dtype": "float32", "dims": ["N"], "box": [32]}])");
+  json["prepare"][0]["args"] = {"w", "map"};
+  CHECK(plan_of(json).prepare.size() == 1);
+}
+
 }  // namespace ak

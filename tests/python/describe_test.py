@@ -190,6 +190,8 @@ class Descriptions(Files):
         made = self.described(LINEAR)
         problem = made["problem"]
         self.assertEqual(list(problem["definition"]["inputs"]), ["x", "linear_weight", "linear_bias"])
+        self.assertEqual([one.get("role") for one in problem["definition"]["inputs"].values()],
+                         [None, "weight", "weight"])
         self.assertIn("2 * batch * features * out", problem["flops"])
         self.assertEqual(made["workloads"][0]["axes"], {"batch": 64, "features": 128, "out": 256})
         self.assertIn("without_relu_1", [one["name"] for one in problem["mutations"]])

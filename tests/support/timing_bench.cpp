@@ -66,8 +66,9 @@ void TimingBench::open() {
   store_.emplace(*run_context_, *reference_);
 }
 
-TimingBench::Program TimingBench::program(const std::string& source, const std::string& workload) {
-  const Candidate candidate = make_candidate("candidate", elementwise_plan("k"), source);
+TimingBench::Program TimingBench::program(const std::string& source, const std::string& workload,
+                                          const std::string& plan) {
+  const Candidate candidate = make_candidate("candidate", plan, source);
   const auto unit = plain_assembler().candidate(*problem_, candidate, arch_);
   REQUIRE(unit);
   Program program{.image = {}, .build = build(*unit), .plan = {}, .loaded = {}};

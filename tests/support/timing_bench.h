@@ -27,8 +27,9 @@ class TimingBench {
     ResolvedPlan plan;  ///< of the workload that is asked for
     std::unique_ptr<runtime::LoadedImage> loaded;
   };
-  /// `source` with the elementwise plan of its kernel `k`.
-  [[nodiscard]] Program program(const std::string& source, const std::string& workload);
+  /// `source` with `plan`, or with the elementwise plan of its kernel `k`.
+  [[nodiscard]] Program program(const std::string& source, const std::string& workload,
+                                const std::string& plan = elementwise_plan("k"));
   /// The program must outlive it.
   [[nodiscard]] runtime::TimingTarget target(const Program& program, const std::string& workload);
 

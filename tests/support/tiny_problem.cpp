@@ -65,9 +65,9 @@ TranslationUnit make_unit(std::string name, std::string source, std::vector<std:
 
 std::vector<std::string> kernels_of(const LaunchPlan& plan) {
   std::vector<std::string> kernels;
-  for (const LaunchPlanEntry& launch : plan.launches) {
-    if (std::find(kernels.begin(), kernels.end(), launch.kernel) == kernels.end())
-      kernels.push_back(launch.kernel);
+  for (const auto* launches : {&plan.prepare, &plan.launches}) {
+    for (const LaunchPlanEntry& launch : *launches)
+      if (std::ranges::find(kernels, launch.kernel) == kernels.end()) kernels.push_back(launch.kernel);
   }
   return kernels;
 }
@@ -113,6 +113,7 @@ std::shared_ptr<const ProblemInstance> make_problem(const TinyProblem& tiny) {
   }
   for (const char* name : {"a", "b"})
     definition.inputs.push_back({.name = name, .shape = shape, .dtype = tiny.dtype, .description = {}});
+  definition.inputs.back().weight = tiny.weight;
   definition.outputs = {{.name = "c", .shape = shape, .dtype = tiny.dtype, .description = {}}};
   if (tiny.in_place) problem->aliases["c"] = "a";
   problem->tolerance = tiny.tolerance;

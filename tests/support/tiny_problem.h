@@ -21,6 +21,7 @@ struct TinyProblem {
   std::optional<int> bytes_read_an_element = {};   ///< what the problem claims; nothing: the truth
   bool allow_nondeterministic = false;
   bool in_place = false;  ///< c shares a's memory
+  bool weight = false;    ///< b is one
   std::int64_t columns =
       1;  ///< more than one: tensors are [N, C], and `expression` is over all N * C elements
   Tolerance tolerance = {};

@@ -31,6 +31,7 @@ const Shipped kShipped[] = {
      {"b3_h8_g2_s1_t1", "b2_h4_g2_s1_t77", "b2_h2_g2_s33_t1", "b2_h4_g2_s31_t33", "b3_h2_g1_s17_t40"}},
     {"gemm", {"bfloat16", "int8"}, {"m1_n1_k1", "m17_n40_k72", "m64_n64_k64"}},
     {"layernorm", kSingleAndHalf},
+    {"linear", {"float32", "bfloat16"}},
     {"reduce_sum", {"float32", "bfloat16"}},
     {"rmsnorm", {"float32", "bfloat16"}},
     {"softmax", kSingleAndHalf},

@@ -313,7 +313,8 @@ class Description:
             inputs[tensor] = self._input(tensor, shape, dtype)
         inputs = {tensor: entry for tensor, entry in inputs.items() if entry is not None}
         for tensor in self.values.used:
-            inputs[tensor] = {"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1])}
+            inputs[tensor] = {"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1]),
+                              "role": "weight"}
         outputs = {tensor: {"shape": self.shapes[tensor], "dtype": _dtype(tensor, dtype)}
                    for tensor, (shape, dtype) in zip(self._output_names(), probe.outputs) if shape is not None}
         if not outputs:

@@ -28,15 +28,16 @@ struct Taken {
 };
 
 /// Samples of `source`, with warm-ups before, and what their checks say.
-Taken take_samples(TimingBench& bench, const std::string& source, const runtime::SampleShape& shape) {
-  const auto program = bench.program(source, "n1000");
+Taken take_samples(TimingBench& bench, const std::string& source, const runtime::SampleShape& shape,
+                   const std::string& plan = elementwise_plan("k")) {
+  const auto program = bench.program(source, "n1000", plan);
   const auto target = bench.target(program, "n1000");
   const runtime::TimingTarget* const targets[] = {&target};
   auto created = runtime::TimedInputs::create(bench.run_context(), bench.store(), targets, shape, 7);
   REQUIRE(created);
   runtime::TimedInputs inputs = std::move(created).value();
   for (int i = -3; i < kSamples; ++i) {
-    inputs.next();
+    if (auto fault = inputs.next()) return {.fault = std::move(fault), .checked = {}};
     const auto failed = inputs.for_calls(0, [](const runtime::CandidateRun& run) -> std::optional<Outcome> {
       run.reset();
       return run.enqueue();
@@ -88,6 +89,57 @@ TEST_CASE("a kernel that writes its inputs in later calls is found by what all c
       {.contents = Contents::changing});
   REQUIRE(taken.fault);
   CHECK(taken.fault->outcome.gate == Gate::input_hash);
+}
+
+const std::string kPreparing = R"json({
+  "workspace": [{"name": "doubled", "dtype": "float32", "count": "N", "prepared": true}],
+  "prepare": [{"kernel": "prepare", "grid": ["ceil_div(N, 256)"], "block": [256],
+               "args": ["b", "doubled", {"i64": "N"}]}],
+  "launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
+                "args": ["a", "doubled", "c", {"i64": "N"}]}]
+})json";
+
+/// c = a + b by way of 2 b, which `prepare` leaves; `body` follows it there.
+std::string preparing(const std::string& call, const std::string& body = "") {
+  return kernel(call, "float",
+                "__device__ const float* found;\n__device__ unsigned calls;\n"
+                "extern \"C\" __global__ void prepare(const float* b, float* doubled, long long n) {\n"
+                "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+                "  if (i < n) doubled[i] = 2 * b[i];\n" +
+                    body + "\n}\n");
+}
+const char* const kHalves = "if (i < n) c[i] = a[i] + 0.5f * b[i];";
+
+TEST_CASE("new weights are prepared before every timed call, whatever else changes") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}, .weight = true});
+  for (const auto& shape : kShapes) {
+    const Taken taken = take_samples(bench, preparing(kHalves), shape, kPreparing);
+    INFO((taken.fault ? taken.fault->outcome.message : ""));
+    CHECK_FALSE(taken.fault);
+    CHECK(taken.checked.size() >= 2);
+  }
+}
+
+TEST_CASE("a timed call that changes prepared memory is found, in whatever call it is") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}, .weight = true});
+  const std::string changes =
+      std::string(kHalves) + "\nif (i == 999 && atomicAdd(&calls, 1u) == 20) const_cast<float*>(b)[0] += 1;";
+  for (const auto& shape : kShapes) {
+    const Taken taken = take_samples(bench, preparing(changes), shape, kPreparing);
+    REQUIRE(taken.fault);
+    CHECK(taken.fault->outcome.status == Status::integrity_violation);
+    CHECK(taken.fault->outcome.gate == Gate::prepared_memory);
+  }
+}
+
+TEST_CASE("preparation cannot read the inputs of which a call before has kept the address") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}, .weight = true});
+  const Taken taken = take_samples(bench,
+                                   preparing(std::string(kHalves) + "\nif (i == 0) found = a;",
+                                             "if (i < n && found != nullptr) doubled[i] = found[i];"),
+                                   {.contents = Contents::changing}, kPreparing);
+  REQUIRE(taken.fault);
+  CHECK(taken.fault->outcome.gate == Gate::initialised_reads);
 }
 
 /// Everything that a GPU is asked to do, by the present table of driver functions; addresses left out, as those that
@@ -145,7 +197,7 @@ TEST_CASE("the device is asked for the same before and after every sample, wheth
     DriverTrace trace;
     std::set<std::string> seen;
     for (int i = -3; i < kSamples; ++i) {
-      inputs.next();
+      REQUIRE_FALSE(inputs.next());
       for (const std::size_t which : {0u, 1u}) inputs.take(which);
       inputs.finish(i >= 0);
       seen.insert(trace.take());
