@@ -7,21 +7,24 @@
 #   bash scripts/check_export.sh OUT                 # a GPU, CMake, nvcc and PyTorch; about five minutes
 #   bash scripts/check_export.sh OUT --no-torch      # without PyTorch
 #   bash scripts/check_export.sh OUT --build-only    # no GPU: templates' own points for sm_90a, nothing is run
+#   bash scripts/check_export.sh OUT --only linear   # one kernel of the list below
 #
 # ALPHAKERNEL names the program (build/release/bin/alphakernel). Nothing is downloaded.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 program=${ALPHAKERNEL:-$root/build/release/bin/alphakernel}
 out=${1:-}
-[ -n "$out" ] && [ "${out#-}" = "$out" ] || { sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[ -n "$out" ] && [ "${out#-}" = "$out" ] || { sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 2; }
 shift
-torch=yes run=yes
-for flag in "$@"; do
-  case $flag in
+torch=yes run=yes only=
+while [ $# -gt 0 ]; do
+  case $1 in
     --no-torch) torch=no ;;
     --build-only) run=no torch=no ;;
-    *) echo "unknown flag $flag" >&2; exit 2 ;;
+    --only) only=${2:?--only takes a name of the list}; shift ;;
+    *) echo "unknown flag $1" >&2; exit 2 ;;
   esac
+  shift
 done
 [ -x "$program" ] || { echo "there is no $program; build it or set ALPHAKERNEL" >&2; exit 2; }
 mkdir -p "$out" && out=$(cd "$out" && pwd)
@@ -38,7 +41,9 @@ reduce_sum|--algorithm reduce_sum --dtype float32|reduce_sum/reduce_sum_two_pass
 transpose|--algorithm transpose --dtype float16|transpose/transpose_tiles.cu
 transpose_inplace|--algorithm transpose_inplace --dtype float32|transpose_inplace/transpose_tile_pairs.cu
 attention|--algorithm flash_attention --dtype bfloat16|flash_attention/attention_wgmma.cu
+linear|--algorithm linear --dtype bfloat16|linear/linear_transposed.cu
 "
+[ -z "$only" ] || kernels=$(grep "^$only|" <<< "$kernels") || { echo "there is no kernel '$only' in the list" >&2; exit 2; }
 
 # result NAME STEP STATUS SECONDS LOG
 result() {

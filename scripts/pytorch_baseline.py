@@ -58,6 +58,7 @@ EAGER = {
     "gemm": gemm,
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
+    "linear": lambda torch, p, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
     "reduce_sum": lambda torch, p, x: x.sum(),
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),

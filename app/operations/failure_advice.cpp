@@ -82,6 +82,12 @@ constexpr std::array kGateAdvice{
     GateAdvice{Gate::repeat_bitwise,
                "two calls differ: a race, memory read before it is written, float atomics in changing order, "
                "or state kept between calls; device 'emulator' finds the first two"},
+    GateAdvice{
+        Gate::weights_only,
+        "\"prepare\" is passed weights, prepared workspaces and numbers; what needs another input belongs "
+        "in \"launches\""},
+    GateAdvice{Gate::prepared_memory,
+               "a call only reads prepared workspaces: give it a workspace of its own for what it writes"},
     GateAdvice{Gate::module_reload, kNoState},
     GateAdvice{Gate::fresh_contents, kNoState},
     GateAdvice{Gate::shuffled_batch, kNoState},

@@ -284,17 +284,37 @@ class TestWriter {
         "    const std::vector<ak_test::Pointer>& workspace) {{\n"
         "  const {1}_shape shape = {2};\n"
         "  if (const char* why = {1}_refusal(shape)) std::fprintf(stderr, \"refused: %s\\n\", why);\n"
-        "  AK_CHECK({1}_launch(shape, {3}workspace[0].address, {1}_workspace_bytes(shape), nullptr));\n"
+        "{4}"
+        "  AK_CHECK({1}_launch(shape, {3}{5}workspace[0].address, {1}_workspace_bytes(shape), nullptr));\n"
         "}}\n",
-        index, exported_, exported_shape(index), arguments);
+        index, exported_, exported_shape(index), arguments, exported_preparation(), prepared_argument());
+  }
+
+  [[nodiscard]] bool prepares() const { return !candidate_.plan.prepare.empty(); }
+
+  /// Weights are prepared in every call, whose time that is part of, too.
+  [[nodiscard]] std::string exported_preparation() const {
+    if (!prepares()) return "";
+    std::string weights;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (problem_.definition.find_tensor(tensors_[i])->weight) weights += exported_argument(i) + ", ";
+    return fmt::format(
+        "  AK_CHECK({0}_prepare(shape, {1}workspace[1].address, {0}_prepared_bytes(shape), nullptr));\n",
+        exported_, weights);
+  }
+  [[nodiscard]] std::string prepared_argument() const {
+    return prepares() ? fmt::format("workspace[1].address, {}_prepared_bytes(shape), ", exported_) : "";
   }
 
   [[nodiscard]] std::string candidate_sequence(std::size_t index) const {
     if (exported_.empty())
       return sequence_row(fmt::format("ak_candidate::launch_{}", index), tested_[index].candidate);
-    return fmt::format(
-        "{{&ak_candidate::launch_{}, {{{{static_cast<long long>({}_workspace_bytes({})), false}}}}}}", index,
-        exported_, exported_shape(index));
+    const auto bytes = [&](std::string_view memory) {
+      return fmt::format("{{static_cast<long long>({}_{}_bytes({})), false}}", exported_, memory,
+                         exported_shape(index));
+    };
+    return fmt::format("{{&ak_candidate::launch_{}, {{{}{}}}}}", index, bytes("workspace"),
+                       prepares() ? ", " + bytes("prepared") : "");
   }
 
   [[nodiscard]] std::string tensor_row(const TensorSpec& tensor, bool input) const {

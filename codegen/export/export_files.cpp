@@ -17,8 +17,8 @@ namespace ak::codegen {
 namespace {
 
 // Names that the launch function has for itself.
-constexpr std::array<std::string_view, 5> kOwnNames{"shape", "stream", "workspace", "workspace_bytes",
-                                                    "call"};
+constexpr std::array<std::string_view, 7> kOwnNames{
+    "shape", "stream", "workspace", "workspace_bytes", "prepared", "prepared_bytes", "call"};
 
 std::string parameter_name(const std::string& tensor) {
   return std::ranges::find(kOwnNames, tensor) == kOwnNames.end() ? tensor : tensor + "_";
@@ -80,6 +80,33 @@ std::string arguments_text(const ExportSubject& subject) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// How weights are prepared from C++; empty where nothing does.
+std::string prepare_example(const ExportSubject& subject) {
+  if (subject.candidate.plan.prepare.empty()) return "";
+  std::vector<std::string> weights;
+  for (const ExportedTensor* weight : subject.weights()) weights.push_back(weight->name);
+  return fmt::format(
+      "void* prepared = nullptr;   // {0}_prepared_bytes(shape) bytes of device memory\n"
+      "// Once for a set of weights; calls that have {1} in common can share it.\n"
+      "{0}_prepare(shape, {2}, prepared, {0}_prepared_bytes(shape), stream);\n",
+      subject.name, prepared_axes_text(subject), fmt::join(weights, ", "));
+}
+
+/// What a launch is given of it.
+std::string prepared_arguments(const ExportSubject& subject) {
+  return subject.candidate.plan.prepare.empty()
+             ? ""
+             : fmt::format("prepared, {}_prepared_bytes(shape), ", subject.name);
+}
+
+std::string prepared_operators(const ExportSubject& subject) {
+  if (subject.candidate.plan.prepare.empty()) return "";
+  return fmt::format(
+      " Both prepare the weights in every call. `{0}_prepare(...)`, which takes what `{0}` takes, gives the "
+      "prepared weights as a tensor, and `{0}_prepared_out(prepared, ...)` takes them.",
+      subject.name);
+}
+
 std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
   const Definition& definition = subject.problem.definition;
   std::vector<std::string> sizes, inputs;
@@ -98,6 +125,9 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
                       {"measured", facts.measured},
                       {"sizes", fmt::format("{}", fmt::join(sizes, ", "))},
                       {"arguments", arguments_text(subject)},
+                      {"prepare", prepare_example(subject)},
+                      {"prepared", prepared_arguments(subject)},
+                      {"prepared_operators", prepared_operators(subject)},
                       {"inputs", fmt::format("{}", fmt::join(inputs, ", "))},
                       {"version", facts.version},
                       {"origin", facts.origin}});
@@ -107,8 +137,6 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
 std::string refusal_reason(const ExportSubject& subject) {
   const bool any = std::ranges::any_of(
       subject.tensors, [](const ExportedTensor& tensor) { return tensor.input && !tensor.scalar(); });
-  if (!subject.candidate.plan.prepare.empty())
-    return "it prepares weights before its calls, which exported functions cannot";
   return any ? "" : "it has no input tensors";
 }
 

@@ -74,12 +74,12 @@ class LauncherWriter {
 
  private:
   [[nodiscard]] std::string definitions_text() {
-    const std::string body = plan_function();  // says which device facts are used
+    const std::string body = plan_functions();
     return fmt::format("namespace {}_kernel {{\n\n", name()) + std::string(host_source("host_numbers.cuh")) +
            "\n" + export_text("cuda_checks.cuh", {}) + host_text("host_launch.cuh", kStyle.space) +
            (plan_.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kStyle.space)) + "\n" +
-           kernel() + derived_functions() + body + fmt::format("\n}}  // namespace {}_kernel\n", name()) +
-           interface_functions();
+           kernel() + derived_functions() + call_type() + body +
+           fmt::format("\n}}  // namespace {}_kernel\n", name()) + interface_functions();
   }
 
   [[nodiscard]] const std::string& name() const { return subject_.name; }
@@ -174,7 +174,7 @@ class LauncherWriter {
       if (in(space.count)) return true;
     for (const TensorMapPlan& map : plan_.tensor_maps)
       if (any(map.dims) || any(map.strides_bytes) || any(map.box) || any(map.element_strides)) return true;
-    return std::ranges::any_of(plan_.launches, [&](const LaunchPlanEntry& launch) {
+    const auto launches = [&](const LaunchPlanEntry& launch) {
       const bool scalar = std::ranges::any_of(launch.arguments, [&](const ArgumentPlan& argument) {
         const auto* value = std::get_if<ScalarArgument>(&argument);
         const auto* source = value != nullptr ? std::get_if<Expression>(&value->value) : nullptr;
@@ -183,7 +183,8 @@ class LauncherWriter {
       return scalar || any(launch.grid) || any(launch.block) || any(launch.cluster) ||
              (launch.shared_bytes && in(*launch.shared_bytes)) || (launch.when && in(*launch.when)) ||
              (launch.loop && (in(launch.loop->low) || in(launch.loop->high)));
-    });
+    };
+    return std::ranges::any_of(plan_.prepare, launches) || std::ranges::any_of(plan_.launches, launches);
   }
 
   [[nodiscard]] std::string constraint(const Expression& source, const char* whose) const {
@@ -218,32 +219,45 @@ class LauncherWriter {
     return parse_dtype(named != nullptr ? *named : dtype).value();
   }
 
-  /// Parts of one allocation; `offset` runs through it.
+  [[nodiscard]] bool prepares() const { return !plan_.prepare.empty(); }
+
+  /// Parts of an allocation each for workspace and for prepared memory; offsets run through them.
   [[nodiscard]] std::string workspace() const {
-    std::string text = "  Whole ak_offset(0);\n";
+    std::string text = "  [[maybe_unused]] Whole ak_offset(0);\n";
+    if (prepares()) text += "  Whole ak_prepared(0);\n";
     for (const WorkspacePlan& space : plan_.workspace)
       text += fmt::format(
-          "  const Whole ak_at_{0} = ak_offset, ak_bytes_{0} = {1} * Whole({2});\n"
-          "  ak_offset = ak_offset + round_up(ak_bytes_{0}, Whole({3}));\n",
-          space.name, number(space.count, "the workspace"), element_bytes(space.dtype), kAlignmentBytes);
+          "  [[maybe_unused]] const Whole ak_at_{0} = {4}, ak_bytes_{0} = {1} * Whole({2});\n"
+          "  {4} = {4} + round_up(ak_bytes_{0}, Whole({3}));\n",
+          space.name, number(space.count, "the workspace"), element_bytes(space.dtype), kAlignmentBytes,
+          space.prepared ? "ak_prepared" : "ak_offset");
     return text;
   }
 
-  /// What happens in a call alone: pointers, and workspace set to zero.
-  [[nodiscard]] std::string call_begin() const {
-    std::string text =
-        "  if (call != nullptr) {\n"
-        "    ak_plan::require(ak_offset.value == 0 || call->workspace != nullptr, \"the workspace is a null "
-        "pointer\");\n"
-        "    ak_plan::require(static_cast<std::int64_t>(call->workspace_bytes) >= ak_offset.value, \"the "
-        "workspace is too small\");\n";
+  /// What happens in a call alone: memory is there, and zero where the plan says so.
+  [[nodiscard]] std::string call_begin(bool preparation) const {
+    std::string text = "  if (call != nullptr) {\n";
+    if (!preparation) text += memory_checks("workspace", "ak_offset");
+    if (prepares()) text += memory_checks("prepared", "ak_prepared");
     for (const WorkspacePlan& space : plan_.workspace)
-      if (space.init == WorkspaceInit::zero)
+      if (space.init == WorkspaceInit::zero && space.prepared == preparation)
         text += fmt::format(
-            "    ak_plan::check(cudaMemsetAsync(static_cast<char*>(call->workspace) + ak_at_{0}.value, 0, "
+            "    ak_plan::check(cudaMemsetAsync(static_cast<char*>(call->{1}) + ak_at_{0}.value, 0, "
             "static_cast<std::size_t>(ak_bytes_{0}.value), call->stream));\n",
-            space.name);
+            space.name, memory_of(space));
     return text + "  }\n";
+  }
+
+  [[nodiscard]] static std::string_view memory_of(const WorkspacePlan& space) {
+    return space.prepared ? "prepared" : "workspace";
+  }
+
+  [[nodiscard]] static std::string memory_checks(std::string_view member, std::string_view bytes) {
+    return fmt::format(
+        "    ak_plan::require({1}.value == 0 || call->{0} != nullptr, \"{0} is a null pointer\");\n"
+        "    ak_plan::require(static_cast<std::int64_t>(call->{0}_bytes) >= {1}.value, \"{0} is too "
+        "small\");\n",
+        member, bytes);
   }
 
   [[nodiscard]] std::string pointer(const std::string& wanted) const {
@@ -256,7 +270,9 @@ class LauncherWriter {
           std::ranges::find(parameters, owner, [](const ExportedTensor* one) { return one->name; });
       return fmt::format("call->tensors[{}] /* {} */", at - parameters.begin(), wanted);
     }
-    return fmt::format("ak_launch::Pointer{{static_cast<char*>(call->workspace) + ak_at_{}.value}}", wanted);
+    const auto space = std::ranges::find(plan_.workspace, wanted, &WorkspacePlan::name);
+    return fmt::format("ak_launch::Pointer{{static_cast<char*>(call->{}) + ak_at_{}.value}}",
+                       memory_of(*space), wanted);
   }
 
   [[nodiscard]] std::vector<std::string> sizes(const std::vector<Expression>& list, const char* type) const {
@@ -399,9 +415,9 @@ class LauncherWriter {
            launch_statements(text, kStyle) + "  }\n  }\n";
   }
 
-  [[nodiscard]] std::string launches() {
+  [[nodiscard]] std::string launches(const std::vector<LaunchPlanEntry>& list) {
     std::string text = "  int ak_launches = 0;\n";
-    for (const LaunchPlanEntry& one : plan_.launches) {
+    for (const LaunchPlanEntry& one : list) {
       if (!one.loop) {
         text += launch(one);
         continue;
@@ -420,17 +436,46 @@ class LauncherWriter {
     return text + "  ak_plan::require(ak_launches > 0, \"no kernel is for this shape\");\n";
   }
 
-  /// Checks everything, and launches where there is a call. Returns the bytes of the workspace.
-  [[nodiscard]] std::string plan_function() {
+  [[nodiscard]] std::string call_type() const {
+    return export_text(
+        "call.cu", {{"prepared", prepares() ? "  void* prepared;\n  std::size_t prepared_bytes;\n" : ""}});
+  }
+
+  /// One for calls, and one for what prepares weights where something does.
+  [[nodiscard]] std::string plan_functions() {
+    return plan_function(false) + (prepares() ? plan_function(true) : "");
+  }
+
+  /// Checks everything, and launches where there is a call. Returns the bytes of the memory.
+  [[nodiscard]] std::string plan_function(bool preparation) {
     // In this order: each adds to the names that those after it may use.
     const std::string defined = definitions(), required = constraints(), space = workspace();
-    const std::string begun = call_begin(), launched = launches();
-    return export_text("plan_function.cu", {{"name", name()},
-                                            {"definitions", defined},
-                                            {"constraints", required},
-                                            {"workspace", space},
-                                            {"call_begin", begun},
-                                            {"launches", launched}});
+    const std::string begun = call_begin(preparation),
+                      launched = launches(preparation ? plan_.prepare : plan_.launches);
+    return export_text(
+        "plan_function.cu",
+        {{"does", preparation
+                      ? "Prepares weights where there is a call. Returns the bytes of prepared memory."
+                      : "Goes through the launch plan; launches where there is a call. Returns the bytes "
+                        "of workspace."},
+         {"function", preparation ? "prepare" : "go"},
+         {"name", name()},
+         {"definitions", defined},
+         {"constraints", required},
+         {"workspace", space},
+         {"call_begin", begun},
+         {"launches", launched},
+         {"bytes", preparation ? "ak_prepared" : "ak_offset"}});
+  }
+
+  [[nodiscard]] std::string prepare_signature() const {
+    std::vector<std::string> parameters;
+    for (const ExportedTensor* weight : subject_.weights())
+      parameters.push_back("const void* " + weight->name);
+    return fmt::format(
+        "cudaError_t {0}_prepare(const {0}_shape& shape, {1}, void* prepared,\n"
+        "    std::size_t prepared_bytes, cudaStream_t stream)",
+        name(), fmt::join(parameters, ", "));
   }
 
   [[nodiscard]] std::string signature() const {
@@ -447,15 +492,40 @@ class LauncherWriter {
           });
       parameters.push_back(fmt::format("{}void* {}", written ? "" : "const ", tensor->name));
     }
+    if (prepares())
+      parameters.insert(parameters.end(), {"const void* prepared", "std::size_t prepared_bytes"});
     return fmt::format(
         "cudaError_t {0}_launch(const {0}_shape& shape, {1}, void* workspace,\n"
         "    std::size_t workspace_bytes, cudaStream_t stream)",
         name(), fmt::join(parameters, ", "));
   }
 
+  [[nodiscard]] std::string tensor_checks(const ExportedTensor& tensor) const {
+    return fmt::format(
+        "    if ({0} == nullptr) return cudaErrorInvalidValue;\n"
+        "    if (reinterpret_cast<std::uintptr_t>({0}) % {1} != 0) return cudaErrorMisalignedAddress;\n",
+        tensor.name, alignment_bytes(subject_.arch));
+  }
+
+  [[nodiscard]] static std::string tensor_pointer(const ExportedTensor& tensor) {
+    return fmt::format("{{const_cast<void*>(static_cast<const void*>({}))}}", tensor.name);
+  }
+
+  [[nodiscard]] std::string prepare_functions() const {
+    if (!prepares()) return "";
+    std::vector<std::string> pointers;
+    std::string checks;
+    for (const ExportedTensor* tensor : subject_.parameters())
+      pointers.push_back(tensor->spec->weight ? tensor_pointer(*tensor) : "{nullptr}");
+    for (const ExportedTensor* weight : subject_.weights()) checks += tensor_checks(*weight);
+    return export_text("prepare_functions.cu", {{"name", name()},
+                                                {"signature", prepare_signature()},
+                                                {"checks", checks},
+                                                {"tensors", fmt::format("{}", fmt::join(pointers, ", "))}});
+  }
+
   [[nodiscard]] std::string interface_functions() const {
     std::string pointers, checks;
-    const int alignment = alignment_bytes(subject_.arch);
     for (const ExportedTensor* tensor : subject_.parameters()) {
       if (tensor->scalar()) {
         const bool real = info(tensor->spec->dtype).floating;
@@ -463,12 +533,8 @@ class LauncherWriter {
                                 tensor->name, real ? "0" : tensor->name);
         continue;
       }
-      pointers += fmt::format("{}{{const_cast<void*>(static_cast<const void*>({}))}}",
-                              pointers.empty() ? "" : ", ", tensor->name);
-      checks += fmt::format(
-          "    if ({0} == nullptr) return cudaErrorInvalidValue;\n"
-          "    if (reinterpret_cast<std::uintptr_t>({0}) % {1} != 0) return cudaErrorMisalignedAddress;\n",
-          tensor->name, alignment);
+      pointers += (pointers.empty() ? "" : ", ") + tensor_pointer(*tensor);
+      checks += tensor_checks(*tensor);
     }
     std::string derived;
     for (const Axis* axis : subject_.derived)
@@ -478,9 +544,15 @@ class LauncherWriter {
           "  }} catch (const {0}_kernel::ak_plan::Refusal&) {{\n    return 0;\n  }}\n}}\n",
           name(), axis->name);
     return derived + "\n" +
-           export_text(
-               "launch_functions.cu",
-               {{"name", name()}, {"signature", signature()}, {"checks", checks}, {"tensors", pointers}});
+           export_text("launch_functions.cu",
+                       {{"name", name()},
+                        {"signature", signature()},
+                        {"checks", checks},
+                        {"tensors", pointers},
+                        {"also_refused",
+                         prepares() ? fmt::format("    {}_kernel::prepare(shape, nullptr);\n", name()) : ""},
+                        {"prepared", prepares() ? "const_cast<void*>(prepared), prepared_bytes, " : ""}}) +
+           prepare_functions();
   }
 
   const ExportSubject& subject_;
@@ -489,6 +561,14 @@ class LauncherWriter {
   std::map<std::string, std::string> variables_;
 
  public:
+  /// Of what prepares weights; empty where nothing does.
+  [[nodiscard]] std::string prepare_declarations() const {
+    return prepares() ? export_text("prepare.h", {{"name", name()},
+                                                  {"axes", prepared_axes_text(subject_)},
+                                                  {"signature", prepare_signature()}})
+                      : "";
+  }
+
   [[nodiscard]] std::string declaration() const {
     std::string text = signature() + ";\n";
     for (const Axis* axis : subject_.derived)
@@ -514,6 +594,13 @@ std::vector<const ExportedTensor*> ExportSubject::parameters() const {
   return list;
 }
 
+std::vector<const ExportedTensor*> ExportSubject::weights() const {
+  std::vector<const ExportedTensor*> list;
+  for (const ExportedTensor& tensor : tensors)
+    if (tensor.spec->weight) list.push_back(&tensor);
+  return list;
+}
+
 std::string export_header(const ExportSubject& subject) {
   const Definition& definition = subject.problem.definition;
   std::string axes, tensors;
@@ -530,14 +617,19 @@ std::string export_header(const ExportSubject& subject) {
                              tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
   }
   const std::string computes = "Computes " + definition.name + ".";
-  return export_text("launch.h",
-                     {{"definition", definition.name},
-                      {"name", subject.name},
-                      {"axes", axes},
-                      {"description", definition.description.empty() ? computes : definition.description},
-                      {"alignment", std::to_string(alignment_bytes(subject.arch))},
-                      {"tensors", tensors},
-                      {"declaration", LauncherWriter(subject).declaration()}});
+  const LauncherWriter writer(subject);
+  return export_text(
+      "launch.h",
+      {{"definition", definition.name},
+       {"name", subject.name},
+       {"axes", axes},
+       {"description", definition.description.empty() ? computes : definition.description},
+       {"alignment", std::to_string(alignment_bytes(subject.arch))},
+       {"prepared", subject.candidate.plan.prepare.empty()
+                        ? ""
+                        : fmt::format("/// Weights come prepared, too: {0}_prepare().\n", subject.name)},
+       {"tensors", tensors},
+       {"declaration", writer.declaration() + writer.prepare_declarations()}});
 }
 
 Result<std::string> export_launcher(const ExportSubject& subject) {

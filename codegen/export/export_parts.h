@@ -32,6 +32,7 @@ struct ExportSubject {
 
   /// Those that are parameters: all except outputs that share an input's memory.
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
+  [[nodiscard]] std::vector<const ExportedTensor*> weights() const;
 };
 
 /// What every file mentions of a kernel; refers to `problem` and `candidate`.
@@ -43,6 +44,9 @@ struct ExportSubject {
 
 /// "float32 [M, N]"; "float32, a scalar".
 [[nodiscard]] std::string shape_text(const TensorSpec& tensor);
+
+/// "N and K": axes that what prepares weights depends on; "no axis" where there is none.
+[[nodiscard]] std::string prepared_axes_text(const ExportSubject& subject);
 
 /// NAME.h.
 [[nodiscard]] std::string export_header(const ExportSubject& subject);

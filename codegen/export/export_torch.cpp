@@ -77,12 +77,14 @@ class TorchWriter {
     return export_text("operators.cpp", {{"name", subject_.name},
                                          {"shape_function", shape_function()},
                                          {"allocation_function", allocation_function()},
-                                         {"launch_function", launch_function()},
+                                         {"launch_function", prepare_function() + launch_function()},
                                          {"compute_function", compute_function()},
                                          {"meta_function", meta_function()},
                                          {"schema", schema(false)},
                                          {"schema_result", schema_result()},
-                                         {"schema_out", schema(true)}});
+                                         {"schema_out", schema(true)},
+                                         {"prepared_schemas", prepared_schemas()},
+                                         {"prepared_operators", prepared_operators()}});
   }
 
  private:
@@ -197,6 +199,62 @@ class TorchWriter {
     return text;
   }
 
+  [[nodiscard]] bool prepares() const { return !subject_.candidate.plan.prepare.empty(); }
+
+  [[nodiscard]] std::string prepared_schemas() const {
+    if (!prepares()) return "";
+    return fmt::format(
+        "  m.def(\"{0}_prepare({1}) -> Tensor\");\n  m.def(\"{0}_prepared_out(Tensor prepared, {2}) -> "
+        "()\");\n",
+        subject_.name, schema(false), schema(true));
+  }
+  [[nodiscard]] std::string prepared_operators() const {
+    if (!prepares()) return "";
+    return fmt::format(
+        "  m.impl(\"{0}_prepare\", &prepare);\n  m.impl(\"{0}_prepared_out\", &compute_prepared_out);\n",
+        subject_.name);
+  }
+
+  [[nodiscard]] std::string device_checks(const ExportedTensor& tensor) const {
+    return fmt::format(
+        "  TORCH_CHECK({0}.is_cuda() && {0}.device() == {1}.device(), \"{0} has to be on the device of "
+        "{1}\");\n"
+        "  TORCH_CHECK({0}.is_contiguous(), \"{0} has to be contiguous\");\n",
+        tensor.name, tensors_.front()->name);
+  }
+
+  [[nodiscard]] std::string prepare_function() const {
+    if (!prepares()) return "";
+    std::vector<std::string> pointers;
+    std::string checks;
+    for (const ExportedTensor* weight : subject_.weights()) {
+      pointers.push_back(weight->name + ".data_ptr()");
+      checks += device_checks(*weight);
+    }
+    return export_text("operator_prepare.cpp", {{"name", subject_.name},
+                                                {"axes", prepared_axes_text(subject_)},
+                                                {"parameters", parameters(false, true)},
+                                                {"arguments", parameters(false, false)},
+                                                {"checks", checks},
+                                                {"first_input", tensors_.front()->name},
+                                                {"pointers", fmt::format("{}", fmt::join(pointers, ", "))}});
+  }
+
+  /// Where weights are prepared: the operator that prepares them itself, in every call.
+  [[nodiscard]] std::string preparing_function() const {
+    if (!prepares()) return "";
+    return fmt::format("\nvoid compute_out({}) {{\n  compute_prepared_out(prepare({}), {});\n}}\n",
+                       parameters(true, true), parameters(false, false), parameters(true, false));
+  }
+
+  [[nodiscard]] std::string prepared_check() const {
+    if (!prepares()) return "";
+    return fmt::format(
+        "  TORCH_CHECK(prepared.is_cuda() && prepared.device() == {0}.device() && prepared.is_contiguous(),\n"
+        "              \"prepared has to be what {1}_prepare() gave, on the device of {0}\");\n",
+        tensors_.front()->name, subject_.name);
+  }
+
   [[nodiscard]] std::string launch_function() const {
     std::vector<std::string> pointers;
     std::string checks, outputs;
@@ -207,20 +265,24 @@ class TorchWriter {
         continue;
       }
       pointers.push_back(tensor->name + ".data_ptr()");
-      checks += fmt::format(
-          "  TORCH_CHECK({0}.is_cuda() && {0}.device() == {1}.device(), \"{0} has to be on the device of "
-          "{1}\");\n"
-          "  TORCH_CHECK({0}.is_contiguous(), \"{0} has to be contiguous\");\n",
-          tensor->name, tensors_.front()->name);
+      checks += device_checks(*tensor);
       if (!tensor->input) outputs += tensor_check(*tensor);
     }
-    return export_text("operator_launch.cpp", {{"parameters", parameters(true, true)},
-                                               {"name", subject_.name},
-                                               {"arguments", parameters(false, false)},
-                                               {"checks", checks},
-                                               {"output_checks", outputs},
-                                               {"first_input", tensors_.front()->name},
-                                               {"pointers", fmt::format("{}", fmt::join(pointers, ", "))}});
+    return export_text(
+               "operator_launch.cpp",
+               {{"function", prepares() ? "compute_prepared_out" : "compute_out"},
+                {"prepared_parameter", prepares() ? "const at::Tensor& prepared, " : ""},
+                {"prepared_check", prepared_check()},
+                {"prepared_arguments",
+                 prepares() ? "prepared.data_ptr(), static_cast<std::size_t>(prepared.nbytes()), " : ""},
+                {"parameters", parameters(true, true)},
+                {"name", subject_.name},
+                {"arguments", parameters(false, false)},
+                {"checks", checks},
+                {"output_checks", outputs},
+                {"first_input", tensors_.front()->name},
+                {"pointers", fmt::format("{}", fmt::join(pointers, ", "))}}) +
+           preparing_function();
   }
 
   /// Inputs that the kernel overwrites are copied first; views are made contiguous.
@@ -285,7 +347,13 @@ std::string setup_file(const ExportSubject& subject) {
 }
 
 std::string package_file(const ExportSubject& subject) {
-  return export_text("package.py", {{"name", subject.name}});
+  const std::string prepared = subject.candidate.plan.prepare.empty()
+                                   ? ""
+                                   : fmt::format(
+                                         "{0}_prepare = torch.ops.alphakernel.{0}_prepare\n"
+                                         "{0}_prepared_out = torch.ops.alphakernel.{0}_prepared_out\n",
+                                         subject.name);
+  return export_text("package.py", {{"name", subject.name}, {"prepared", prepared}});
 }
 
 std::string python_params(const Params& params) {
@@ -350,6 +418,7 @@ std::string check_file(const ExportSubject& subject) {
                                   {"outputs", outputs},
                                   {"workloads", workloads},
                                   {"given_axes", given_axes_list(subject)},
+                                  {"prepares", subject.candidate.plan.prepare.empty() ? "False" : "True"},
                                   {"bound", fmt::format("{:.9g}", bound)},
                                   {"arch_list", torch_arch(subject.arch)},
                                   {"nvcc_options", target_flags(subject)}});

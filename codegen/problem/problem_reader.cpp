@@ -259,6 +259,17 @@ std::vector<TensorSpec> read_absent_outputs(const JsonReader& at, const std::vec
   return absent;
 }
 
+/// From weights alone "prepare" could make the results, outside of what is timed.
+void check_weights(const JsonReader& at, const Definition& definition) {
+  const auto tensor_is = [&](bool weight) {
+    return std::ranges::any_of(definition.inputs, [&](const TensorSpec& input) {
+      return !input.is_scalar() && input.weight == weight;
+    });
+  };
+  if (tensor_is(true) && !tensor_is(false))
+    at.reject("every tensor is a weight: leave out \"role\" where contents change from call to call");
+}
+
 Definition read_definition(const JsonReader& at, const Problem& problem, const Params& params) {
   at.only({"name", "axes", "inputs", "outputs", "constraints", "description", "tags"});
   Definition definition;
@@ -270,6 +281,7 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
     if (const auto given = t.find("when"); given && !holds(*given, params)) continue;
     definition.inputs.push_back(read_input(name, t, definition.axes, params));
   }
+  check_weights(at.member("inputs"), definition);
   for (const auto& [name, t] : at.member("outputs").members()) {
     if (definition.find_tensor(name)) t.fail("a name that no input has");
     if (exists(t, params)) definition.outputs.push_back(read_output(name, t, definition.axes, params));

@@ -55,8 +55,8 @@ class CandidateRun {
   /// Of the last prepare(): nanoseconds, on the CPU device estimated where the mode asked for costs.
   [[nodiscard]] double prepare_ns() const { return prepare_ns_; }
   [[nodiscard]] std::int64_t prepared_bytes() const;
-  /// Restores aliased inputs, poisons outputs and workspace that is not prepared, and zeroes the outputs that the problem says
-  /// so of; asynchronous.
+  /// Restores aliased inputs, poisons outputs and workspace that is not prepared, and zeroes the outputs that the
+  /// problem says so of; asynchronous.
   void reset() const;
   /// Zeroes the outputs that the problem says so of; asynchronous.
   void zero_outputs() const;

@@ -24,13 +24,14 @@ class DataSetBuilder {
   /// Draws the inputs of `seed` into the memory there is. What references say is of no use until the
   /// next make_references(), which also says what the reference could not draw. Asynchronous.
   void fill(std::uint64_t seed);
-  /// Overwrites what fill() drew, but for weights: until the next fill() with the same seed there is nothing else to
-  /// read. Asynchronous.
+  /// Overwrites every input but weights: until the next fill() with the same seed there is nothing else to read.
+  /// Asynchronous.
   void blank_activations();
   /// Draws the weights alone, for fill_piece() to complete. Asynchronous.
   void fill_weights(std::uint64_t seed);
-  /// Draws a piece of every input but weights, which stay from call to call. One whose elements depend on each other or on their places (a permutation, offsets)
-  /// is all of piece 0. Those of aliased inputs have no copy to be restored from. Asynchronous.
+  /// Draws a piece of every input but weights, which stay from call to call. One whose elements depend on each other or
+  /// on their places (a permutation, offsets) is all of piece 0. Those of aliased inputs have no copy to be restored
+  /// from. Asynchronous.
   void fill_piece(std::size_t piece, std::uint64_t seed);
   /// Replaces what fill() drew for input `input` (a place in data()->inputs) by contents of the caller's. Throws
   /// Error(bad_input) where `bytes` is not as long as the input.

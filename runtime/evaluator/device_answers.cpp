@@ -215,6 +215,7 @@ void AskedOfDevice::check_profiles(const DeviceAnswer& answer) const {
 /// No record is there twice (check_records), so that counting them is enough.
 void AskedOfDevice::check_nothing_missing(const DeviceAnswer& answer) const {
   for (const auto& [name, workload] : workloads_) {
+    if (!workload.timed && !gate_enabled(Gate::shapes)) continue;
     const std::size_t distributions = gate_enabled(Gate::distributions)
                                           ? workload.distributions.size()
                                           : std::min<std::size_t>(1, workload.distributions.size());

@@ -104,6 +104,25 @@ TEST_CASE("several launches, workspace, tensor maps, clusters and memory in plac
       {"transpose_inplace", {{"dtype", "float32"}}, "transpose_tile_pairs.cu", kAmpere, false});
 }
 
+TEST_CASE("a kernel that prepares weights is exported with the function that does") {
+  require_nvcc_accepts({"linear", {{"dtype", "bfloat16"}}, "linear_transposed.cu", kAmpere, true});
+  const auto problem = problem_of("linear", {{"dtype", "bfloat16"}});
+  const auto files =
+      codegen::export_files(*problem, template_of(*problem, "linear_transposed.cu"), kAmpere, kFacts);
+  REQUIRE(files.ok());
+  const std::string name = codegen::export_name(problem->definition), header = file_of(*files, name + ".h");
+  CHECK_THAT(header, Catch::Contains(name + "_prepare(const " + name +
+                                     "_shape& shape, const void* weight, const void* bias, void* prepared"));
+  CHECK_THAT(header, Catch::Contains(name + "_prepared_bytes("));
+  CHECK_THAT(header, Catch::Contains("depends on the weights and on N and K:"));
+  CHECK_THAT(header, Catch::Contains("const void* prepared, std::size_t prepared_bytes, void* workspace"));
+  CHECK_THAT(file_of(*files, "README.md"), Catch::Contains(name + "_prepare(shape, weight, bias, prepared"));
+  const std::string operators = file_of(*files, "torch/" + name + "_torch.cpp");
+  CHECK_THAT(operators,
+             Catch::Contains("m.def(\"" + name + "_prepare(Tensor x, Tensor weight, Tensor bias) -> Tensor"));
+  CHECK_THAT(operators, Catch::Contains("m.def(\"" + name + "_prepared_out(Tensor prepared, Tensor x"));
+}
+
 TEST_CASE("a finished kernel is called from C++ through one header, which also compiles by itself") {
   for (const Exported& what :
        {Exported{"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, true},

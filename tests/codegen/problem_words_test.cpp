@@ -168,7 +168,11 @@ TEST_CASE("only an input with memory that no output shares can be a weight") {
   scalar.json["definition"]["inputs"]["z"] = {
       {"shape", nullptr}, {"dtype", "int32"}, {"value", 1}, {"role", "weight"}};
   CHECK_THAT(reading_error(scalar), Catch::Contains("no memory to be prepared from"));
+  SampleProblem alone;
+  for (auto& input : alone.json["definition"]["inputs"]) input["role"] = "weight";
+  CHECK_THAT(reading_error(alone), Catch::Contains("every tensor is a weight"));
   SampleProblem in_place;
+  in_place.json["definition"]["inputs"]["w"] = {{"shape", {"D"}}, {"dtype", "dtype"}};
   in_place.json["definition"]["inputs"]["x"]["role"] = "weight";
   in_place.json["aliases"] = {{"y", "x"}};
   CHECK_THAT(reading_error(in_place), Catch::Contains("a weight stays what it is"));

@@ -312,9 +312,11 @@ class Description:
         for tensor, (shape, dtype) in probe.inputs.items():
             inputs[tensor] = self._input(tensor, shape, dtype)
         inputs = {tensor: entry for tensor, entry in inputs.items() if entry is not None}
+        # From weights alone a candidate could make the results before it is timed.
+        role = {"role": "weight"} if any(entry["shape"] is not None for entry in inputs.values()) else {}
         for tensor in self.values.used:
-            inputs[tensor] = {"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1]),
-                              "role": "weight"}
+            inputs[tensor] = dict({"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1])},
+                                  **role)
         outputs = {tensor: {"shape": self.shapes[tensor], "dtype": _dtype(tensor, dtype)}
                    for tensor, (shape, dtype) in zip(self._output_names(), probe.outputs) if shape is not None}
         if not outputs:
