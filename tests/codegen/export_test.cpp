@@ -91,6 +91,9 @@ void require_nvcc_accepts(const Exported& what) {
       shell(folder.path(), fmt::format("nvcc {0} -O0 {1}_benchmark.cu l.o -o b && ./b --help", target, name));
   INFO(linked.output);
   CHECK(linked.exit_code == 0);
+  const Ended configured = shell(folder.path(), "cmake -S . -B build");
+  INFO(configured.output);
+  CHECK(configured.exit_code == 0);
 }
 
 TEST_CASE("an exported kernel compiles with nvcc, launch function, benchmark and all") {
