@@ -249,6 +249,11 @@ class Descriptions(Files):
                 found = self.described(function(body))["kernel"]
                 self.assertEqual(found and found.partition('"kernel": "')[2].partition('"')[0], kernel)
 
+    def test_a_tensor_that_is_called_like_a_variable_of_the_kernel_leaves_none(self):
+        text = function("return torch.relu(x)")
+        self.assertIn("alignas(sizeof(T) * VALUES)", self.described(text)["kernel"])
+        self.assertIsNone(self.described(text.replace("x", "first"))["kernel"])
+
     def test_products_that_are_only_summed_cost_nothing(self):
         cases = [
             ("return (x @ x + 1).sum(1)", False), ("return (x @ x).view(-1).mean() * 2", False),

@@ -11,6 +11,9 @@ from .product import Product
 from .rows import Rows
 from .task import _storage
 
+# What kernels call their own variables and functions.
+OWN_NAMES = {"first", "count", "inner", "rows", "columns", "row", "column", "matrix", "sum", "results", "element", "real",
+             "pointwise", "product", "shared", "i", "j", "k", "r"}
 CTYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16",
           "int64": "long long"}
 HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
@@ -57,6 +60,8 @@ def written(instance, problem):
     if len(outputs) != 1 or len(dtypes) != 1 or not dtypes <= set(CTYPES) - {"int64"}:
         return None
     if outputs[0][1]["dtype"] not in dtypes | {"int64"}:
+        return None
+    if OWN_NAMES & (set(definition["inputs"]) | set(definition["outputs"])):
         return None
     calls, leaves, result = _recorded(instance, definition)
     for emit in (_product_file, _rows_file):
@@ -123,17 +128,46 @@ def _rows_file(calls, leaves, result, definition):
     return (_reducing if rows.steps else _pointwise)(rows, value, definition)
 
 
+GROUP = """/// Neighbouring elements, which are loaded and stored together.
+template <class T>
+struct alignas(sizeof(T) * VALUES) Group {
+  T at[VALUES];
+};
+
+template <class T>
+__device__ Group<T> group_at(const T* first) {
+  return *reinterpret_cast<const Group<T>*>(first);
+}
+
+"""
+
+
 def _pointwise(rows, value, definition):
     (name, output), dtypes = next(iter(definition["outputs"].items())), _dtypes(definition)
-    body = """__global__ void pointwise(%s, %s* %s, long long count) {
-  const long long i = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
-  if (i < count) %s[i] = %s;
+    parameters, result = _parameters(rows.used, definition), CTYPES[output["dtype"]]
+    body = GROUP + """__device__ %s element(%s, long long i) {
+  return %s;
 }
-""" % (_parameters(rows.used, definition), CTYPES[output["dtype"]], name, name, _stored(value.text, output["dtype"]))
+
+__global__ void pointwise(%s, %s* %s, long long count) {
+  const long long first = (static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x) * VALUES;
+  if (first + VALUES > count) {
+    for (long long i = first; i < count; ++i) %s[i] = element(%s, i);
+    return;
+  }
+%s  Group<%s> results;
+#pragma unroll
+  for (int j = 0; j < VALUES; ++j) results.at[j] = element(%s, j);
+  *reinterpret_cast<Group<%s>*>(%s + first) = results;
+}
+""" % (result, parameters, _stored(value.text, output["dtype"]), parameters, result, name, name, ", ".join(rows.used),
+       "".join("  const auto {0}_group = group_at({0} + first);\n".format(used) for used in rows.used), result,
+       ", ".join("%s_group.at" % used for used in rows.used), result, name)
     count = _size(rows.names)
-    plan = _plan("pointwise", ["ceil_div(%s, BLOCK)" % count], ["BLOCK"],
-                 rows.used + [name, {"i64": count}], BLOCKS)
-    return _file(plan, dtypes, "One thread for each element.", "constexpr int BLOCK = 256;", body)
+    plan = _plan("pointwise", ["ceil_div(%s, BLOCK * VALUES)" % count], ["BLOCK"], rows.used + [name, {"i64": count}],
+                 dict(BLOCKS, VALUES={"values": [1, 2, 4, 8], "default": 4}))
+    return _file(plan, dtypes, "One thread for VALUES neighbouring elements.",
+                 "constexpr int BLOCK = 256;\nconstexpr int VALUES = 4;", body)
 
 
 def _dtypes(definition):
