@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/evaluate_one.h"
+#include "agent/paired_comparison.h"
 #include "agent/seeds.h"
 #include "core/error.h"
 #include "core/text/hash.h"
@@ -113,6 +114,13 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     confirmed = confirmed &&
                 attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
     if (confirmed) {
+      next_step();
+      std::string no_turns;
+      static_cast<void>(attempt(no_turns, [&] {
+        in_turns_with_libraries(result.library_turns);
+        return true;
+      }));
+      if (!no_turns.empty()) result.library_turns.notes.push_back(no_turns);
       next_step();
       static_cast<void>(attempt(result.profile.note, [&] {
         profile(result.profile);
@@ -285,6 +293,19 @@ std::optional<PairedRatio> Confirmation::ratio_to_champion(const Champion::Entry
   }
   commit_(*completed, nullptr, "comparison");
   return verdict ? std::optional(verdict->ratio) : std::nullopt;
+}
+
+void Confirmation::in_turns_with_libraries(LibraryTurnsReport& report) {
+  if (!on_gpu_ || depth_ != Depth::time) return;
+  report = turns_with_libraries(
+      champion_.best()->request,
+      [&](EvaluationRequest request) -> std::optional<EvaluationResult> {
+        auto completed = evaluate(evaluator_, std::move(request));
+        if (!completed) return std::nullopt;
+        commit_(*completed, nullptr, "comparison");
+        return std::move(completed->result);
+      },
+      [&](const std::string& what) { announce(what); });
 }
 
 // For whoever wants to know why the leader takes as long as it does; no verdict.

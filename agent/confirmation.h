@@ -43,6 +43,7 @@ class Confirmation {
   [[nodiscard]] bool predicted_alike(const Champion::Entry& other) const;
   [[nodiscard]] std::optional<PairedRatio> ratio_to_champion(const Champion::Entry& other,
                                                              bool& champion_failed);
+  void in_turns_with_libraries(LibraryTurnsReport& report);
   void profile(ProfileReport& report);
 
   void announce(std::string_view step) const;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/candidate_source.h"
+#include "agent/library_turns.h"
 #include "core/clock.h"
 #include "core/evaluation.h"
 #include "core/learn/stats.h"
@@ -169,6 +170,7 @@ struct LoopResult {
   HeldOutReport held_out;
   std::vector<ExaminationReport> examinations;  ///< one of each examiner
   FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
+  LibraryTurnsReport library_turns;             ///< of the champion, on a GPU
   ProfileReport profile;
   std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
   std::vector<Tie> ties;        ///< at most kMaxTies

@@ -9,19 +9,20 @@
 namespace ak::agent {
 namespace {
 
-const Measurement* champion_of(const EvaluationResult& result, const std::string& workload) {
-  const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& m) {
-    return m.role == MeasurementRole::champion && m.workload == workload;
-  });
-  return found == result.measurements.end() ? nullptr : &*found;
-}
-
 double weight_of(std::span<const Workload> workloads, const std::string& name) {
   const auto found = std::ranges::find(workloads, name, &Workload::name);
   return found == workloads.end() ? 1 : found->weight;
 }
 
-// Both of a pair suffer alike from throttling.
+}  // namespace
+
+const Measurement* other_of(const EvaluationResult& result, const std::string& workload,
+                            MeasurementRole role) {
+  const auto found = std::ranges::find_if(
+      result.measurements, [&](const Measurement& m) { return m.role == role && m.workload == workload; });
+  return found == result.measurements.end() ? nullptr : &*found;
+}
+
 PairedSamples pair_up(const Measurement& challenger, const Measurement& champion, double weight) {
   PairedSamples pairs{.challenger_ns = {}, .champion_ns = {}, .weight = weight};
   const std::size_t count = std::min(challenger.samples_ns.size(), champion.samples_ns.size());
@@ -31,8 +32,6 @@ PairedSamples pair_up(const Measurement& challenger, const Measurement& champion
   }
   return pairs;
 }
-
-}  // namespace
 
 std::string PairedVerdict::text() const {
   const auto gain = [](double time_ratio) { return 100 * (1 - time_ratio); };
@@ -51,8 +50,9 @@ std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
   std::vector<PairedSamples> samples;
   std::vector<double> challenger_ns, champion_ns, weights;
   for (const Measurement& m : result.measurements) {
-    const Measurement* champion =
-        m.role == MeasurementRole::candidate ? champion_of(result, m.workload) : nullptr;
+    const Measurement* champion = m.role == MeasurementRole::candidate
+                                      ? other_of(result, m.workload, MeasurementRole::champion)
+                                      : nullptr;
     if (champion == nullptr || m.samples_ns.empty() || champion->samples_ns.empty()) continue;
     weights.push_back(weight_of(workloads, m.workload));
     samples.push_back(pair_up(m, *champion, weights.back()));

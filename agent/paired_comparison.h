@@ -28,4 +28,11 @@ struct PairedVerdict {
 [[nodiscard]] std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
                                                        std::span<const Workload> workloads);
 
+/// What a workload's candidate was timed in pairs with: of role champion, or of a library. Null for nothing.
+[[nodiscard]] const Measurement* other_of(const EvaluationResult& result, const std::string& workload,
+                                          MeasurementRole role);
+/// The samples that count: both of a pair suffer alike from throttling.
+[[nodiscard]] PairedSamples pair_up(const Measurement& challenger, const Measurement& champion,
+                                    double weight);
+
 }  // namespace ak::agent

@@ -33,6 +33,9 @@ struct EvaluationRequest {
   /// Nothing is checked but what was timed: the candidate and this one are timed alternately
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
+  /// One of kLibraryBaselines: as with a rival, and the other is the library's fastest proposal
+  /// (MeasurementRole::candidate and baseline). Only on a GPU; empty: none. Not together with a rival.
+  std::string library = {};
   /// Timed on inputs that change from call to call, as what is to be believed must be; never a duplicate.
   bool changing_inputs = false;
   bool fresh_process = false;  ///< that too, in a device process that has run no other candidate

@@ -21,6 +21,7 @@ constexpr std::array kRows{
     JsonAnswer{"alphakernel profile", "profile"},
     JsonAnswer{"alphakernel explain", "explain"},
     JsonAnswer{"alphakernel compare", "compare compare_subjects"},
+    JsonAnswer{"alphakernel baselines", "time_baselines"},
     JsonAnswer{"alphakernel predict", "predict"},
     JsonAnswer{"alphakernel occupancy", "occupancy"},
     JsonAnswer{"alphakernel export", "export_kernel"},

@@ -21,14 +21,15 @@ std::string target_note(const Json& answer) {
 }  // namespace
 
 operations::Answer call_operation(std::string_view operation, const Json& request, std::string_view verb,
-                                  const app::Arguments& arguments) {
+                                  const app::Arguments& arguments, const operations::Callbacks& callbacks) {
   const operations::Context context{
       .config = app::load_config(),
       .database = named_database(arguments),
       .caller = "alphakernel",
       .command = fmt::format("alphakernel {} {}", verb, fmt::join(arguments, " ")),
       .writes_anywhere = true};
-  operations::Answer answer = operations::call(operations::operation_named(operation), request, context);
+  operations::Answer answer =
+      operations::call(operations::operation_named(operation), request, context, callbacks);
   if (const std::string note = target_note(answer.content); !note.empty()) print_stderr("note: {}\n", note);
   return answer;
 }

@@ -17,7 +17,8 @@ namespace ak::tools {
 /// Runs an operation with the configuration and the database that --db names. `arguments` are stored as the command of
 /// what is evaluated. Prints what the answer says of its target to standard error. Blocks. Throws Error as the operation.
 [[nodiscard]] operations::Answer call_operation(std::string_view operation, const Json& request,
-                                                std::string_view verb, const app::Arguments& arguments);
+                                                std::string_view verb, const app::Arguments& arguments,
+                                                const operations::Callbacks& callbacks = {});
 
 /// The answer as one line of JSON on standard output.
 void print_json(const operations::Answer& answer);

@@ -69,6 +69,10 @@ void add_start_flags(CLI::App& app, app::SearchFlags& flags) {
                "do not begin with what the database knows of other shapes, parameters and devices");
   add_integer(app, "--seed", app::kSeeds, into(flags.seed),
               "seed of the search and of the inputs (default: random, stored)");
+  app.add_option(
+      "--baselines", flags.baselines,
+      "time the best kernel in turns with these at the end, on a GPU: eager, compile, max-autotune (of "
+      "PyTorch), cublaslt, cudnn (pinned behind PyTorch), with commas between (docs/timing.md)");
   app.add_flag("--deterministic", flags.deterministic,
                "one evaluation and one question at a time, and all that is drawn from the seed: on the CPU "
                "device every run of a seed is the same");

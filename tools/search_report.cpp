@@ -126,8 +126,10 @@ void print_places(const app::OutputPaths& paths, const std::filesystem::path& da
   fmt::print("wrote {}\ndatabase: {}\n", files, database.string());
 }
 
-void print_summary(const app::SearchRun& search, const agent::LoopResult& loop,
-                   const codegen::RunSummary& run, const std::filesystem::path& database) {
+void print_summary(const app::SearchRun& search, const app::SearchOutcome& outcome,
+                   const std::filesystem::path& database) {
+  const agent::LoopResult& loop = outcome.loop;
+  const codegen::RunSummary& run = outcome.summary;
   const ProblemInstance& problem = *search.problem;
   fmt::print("{} for {}: {} tried, {} {}, {:.1f} s ({})\n", problem.definition.name, run.arch,
              loop.progress.evaluated, loop.progress.verified, run.executed ? "verified" : "built",
@@ -138,6 +140,7 @@ void print_summary(const app::SearchRun& search, const agent::LoopResult& loop,
   print_best_point(loop);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));
   print_judgement(run);
+  fmt::print("{}", app::baselines_text(outcome.baselines));
   print_standing(loop, run);
   print_places(search.paths, database);
 }
@@ -150,7 +153,7 @@ void print_search(const app::SearchSetup& setup, const app::SearchOutcome& outco
   } else {
     if (setup.show_leaders && outcome.loop.leaders.size() > 1)
       print_leaders(outcome.loop, outcome.summary.emulated);
-    print_summary(setup.run, outcome.loop, outcome.summary, setup.database);
+    print_summary(setup.run, outcome, setup.database);
   }
   std::fflush(stdout);  // the next search of a session takes long
 }

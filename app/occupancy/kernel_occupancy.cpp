@@ -11,24 +11,6 @@
 namespace ak::app {
 namespace {
 
-BuildResult build_of(const std::shared_ptr<const ProblemInstance>& problem, const Candidate& candidate,
-                     const Arch& arch, const Config& config) {
-  const Target target{.kind = DeviceKind::none, .arch = arch, .device = std::nullopt, .notice = {}};
-  const auto evaluator = make_evaluator(target, config);
-  EvaluationRequest request;
-  request.problem = problem;
-  request.candidate = candidate;
-  request.arch = arch;
-  request.depth = Depth::build;
-  evaluator->submit(std::move(request));
-  auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
-  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-  // A kernel that needs more than an SM has is what this is asked about.
-  const bool built = done->result.build && done->result.build->outcome.status == Status::ok;
-  if (!built) fail(ExitCode::bad_input, "{}: {}", candidate.name, explain(done->result.outcome));
-  return std::move(*done->result.build);
-}
-
 std::vector<const Workload*> launched_workloads(const ProblemInstance& problem) {
   std::vector<const Workload*> timed = predicted_shapes(problem);
   return timed.empty() ? runtime::select_workloads(problem, {}) : timed;
@@ -112,7 +94,7 @@ std::vector<LaunchNeeds> launches_of_kernel(const std::shared_ptr<const ProblemI
     fail(ExitCode::usage,
          "CUDA 13 does not compile for {}; give the threads, registers and shared memory of a block instead",
          arch.sm());
-  const BuildResult build = build_of(problem, candidate, arch, config);
+  const BuildResult build = built_kernel(problem, candidate, arch, config);
   const auto plans = runtime::resolve_plans(*problem, candidate, launched_workloads(*problem),
                                             device_environment(runtime::nominal_device(arch), arch));
   if (!plans) fail(ExitCode::bad_input, "{}: {}", candidate.name, explain(plans.error()));

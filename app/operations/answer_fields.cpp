@@ -337,6 +337,27 @@ std::vector<Field> search_fields() {
           list_of(object("leaders", "Leader", "the fastest points, best first", leader_fields()))};
 }
 
+std::vector<Field> time_baselines_fields() {
+  return {text("problem", "its definition"),
+          maybe(integer("variant", "number in the database")),
+          maybe(object("evaluation", "Evaluation", "where the kernel did not pass its checks",
+                       evaluation_fields())),
+          list_of(object(
+              "turns", "BaselineTurns", "one a shape, baseline and kind of times",
+              {text("workload", "name of the shape"), text("baseline", "its name, with the version"),
+               text("times", "device (the GPU's work alone) or wall (with the host's part)"),
+               real("speedup", "the baseline's time over the kernel's"), real("low", "of its 95 % interval"),
+               real("high", "of its 95 % interval"), real("kernel_us", "median", "us"),
+               real("baseline_us", "median", "us"), integer("rounds", "independent samples of the ratio"),
+               integer("kernel_late", "samples whose launches were not all queued ahead"),
+               integer("baseline_late", "the same"),
+               nullable(integer("kernel_peak_bytes", "of device memory", "bytes")),
+               nullable(integer("baseline_peak_bytes", "the same", "bytes")),
+               value(ValueKind::any, "settings", "versions, and whether TF32 was on")})),
+          list_of(text("notes", "what was not timed, and why")),
+          maybe(text("page", "the turns as text"))};
+}
+
 std::vector<Field> profile_fields() {
   return {
       object("evaluation", "Evaluation", "of its checks and times", evaluation_fields()),
@@ -580,6 +601,7 @@ std::vector<Field> save_kernel_fields() {
 
 std::span<const Event> all_events() {
   static const std::vector<Event> events{
+      {.name = "step", .type = "Step", .help = "what happens now", .fields = {text("what", "in words")}},
       {.name = "progress",
        .type = "Progress",
        .help = "after every evaluation",

@@ -15,6 +15,7 @@ namespace ak::operations {
 [[nodiscard]] std::vector<Field> show_devices_fields();
 [[nodiscard]] std::vector<Field> evaluate_fields();
 [[nodiscard]] std::vector<Field> search_fields();
+[[nodiscard]] std::vector<Field> time_baselines_fields();
 [[nodiscard]] std::vector<Field> profile_fields();
 [[nodiscard]] std::vector<Field> predict_fields();
 [[nodiscard]] std::vector<Field> occupancy_fields();

@@ -147,6 +147,7 @@ struct Event {
 [[nodiscard]] Answer compare(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer compare_subjects(const Json& request, const Context& context,
                                       const Callbacks& callbacks);
+[[nodiscard]] Answer time_baselines(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer profile(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer predict(const Json& request, const Context& context, const Callbacks& callbacks);
 [[nodiscard]] Answer occupancy(const Json& request, const Context& context, const Callbacks& callbacks);

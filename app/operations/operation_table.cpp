@@ -387,6 +387,39 @@ Operation profile_row() {
           .run = profile};
 }
 
+Operation time_baselines_row() {
+  return {
+      .name = "time_baselines",
+      .title = "Time a kernel in turns with baselines",
+      .summary =
+          "How many times as fast as PyTorch and the vendor's libraries a kernel is, each ratio with a 95 % "
+          "interval: both are timed in turns on a GPU. It is checked and timed first. Takes minutes.",
+      .parameters = kernel_parameters() + device_parameters() +
+                    Parameters{{.name = "baselines",
+                                .help = "of PyTorch, with commas between: eager, compile, max-autotune, "
+                                        "cublaslt, cudnn, self; empty: none",
+                                .fallback = "\"eager,compile,max-autotune\""},
+                               {.name = "libraries",
+                                .kind = ValueKind::flag,
+                                .help = "those that the problem names, too",
+                                .fallback = "true"},
+                               {.name = "workload", .help = "only this shape (default: every timed one)"},
+                               {.name = "rounds",
+                                .kind = ValueKind::integer,
+                                .help = "with PyTorch (default: 24)",
+                                .minimum = 2,
+                                .maximum = 1000},
+                               {.name = "rehearse",
+                                .kind = ValueKind::flag,
+                                .help = "without a GPU: PyTorch on both sides; nothing is stored",
+                                .fallback = "false"},
+                               unaudited_parameter()},
+      .answer = time_baselines_fields(),
+      .events = {"step"},
+      .effects = kRunsKernels,
+      .run = time_baselines};
+}
+
 Operation predict_row() {
   return {
       .name = "predict",
@@ -641,13 +674,13 @@ Operation export_kernel_row() {
 
 std::span<const Operation> all_operations() {
   static const std::vector<Operation> table{
-      list_problems_row(), show_problem_row(),     new_problem_row(),     run_reference_row(),
-      show_devices_row(),  evaluate_row(),         search_row(),          tune_row(),
-      start_session_row(), session_status_row(),   stop_session_row(),    explain_row(),
-      compare_row(),       compare_subjects_row(), profile_row(),         predict_row(),
-      occupancy_row(),     list_experiments_row(), examine_machine_row(), query_row(),
-      best_variants_row(), look_up_best_row(),     list_insights_row(),   explain_failure_row(),
-      show_kernel_row(),   save_kernel_row(),      export_kernel_row()};
+      list_problems_row(),   show_problem_row(),     new_problem_row(),      run_reference_row(),
+      show_devices_row(),    evaluate_row(),         search_row(),           tune_row(),
+      start_session_row(),   session_status_row(),   stop_session_row(),     explain_row(),
+      compare_row(),         compare_subjects_row(), time_baselines_row(),   profile_row(),
+      predict_row(),         occupancy_row(),        list_experiments_row(), examine_machine_row(),
+      query_row(),           best_variants_row(),    look_up_best_row(),     list_insights_row(),
+      explain_failure_row(), show_kernel_row(),      save_kernel_row(),      export_kernel_row()};
   return table;
 }
 

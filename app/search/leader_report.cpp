@@ -13,6 +13,8 @@
 #include "core/device/energy_metrics.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "db/read/evaluated_variant.h"
+#include "db/store/turn_rows.h"
 #include "profiler/analysis/duration_check.h"
 
 namespace ak::app {
@@ -82,6 +84,17 @@ void explain_leader(const SearchRun& run, SearchOutcome& outcome) {
   }
 }
 
+/// In the database, with the measurement that they follow.
+void keep_turns(const SearchRun& run, const DeviceFacts& device, const SearchOutcome& outcome) {
+  if (run.database.empty() || !outcome.loop.best_variant || outcome.baselines.turns.empty()) return;
+  try {
+    const auto stored = db::find_evaluation(run.database, *outcome.loop.best_variant, device.name);
+    if (stored) db::store_turns(run.database, stored->evaluation, outcome.baselines.turns);
+  } catch (const Error& error) {
+    print_stderr("note: turns with baselines are not stored: {}\n", error.what());
+  }
+}
+
 /// Where it was ported from, and how both compare where they ran on the same device.
 std::string ported_text(const SearchRun& run, const agent::LoopResult& loop) {
   const Port& port = *run.port;
@@ -107,6 +120,8 @@ void report_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcom
   summary.examination = examination_text(outcome.loop.examinations);
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
   if (outcome.loop.best) summary.energy = energy_text(*run.problem, outcome.loop.best->result);
+  summary.turns = turns_sentences(outcome.baselines.turns);
+  keep_turns(run, device, outcome);
   judge_leader(run, device, outcome);
   explain_leader(run, outcome);
   if (run.port) summary.parts.ported = ported_text(run, outcome.loop);

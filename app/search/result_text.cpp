@@ -45,7 +45,7 @@ std::string request_key(const EvaluationRequest& request) {
                    request.workloads,
                    shapes,
                    request.seed,
-                   request.rival ? request.rival->variant_hash() : "",
+                   request.rival ? request.rival->variant_hash() : request.library,
                    request.changing_inputs,
                    request.fresh_process,
                    request.profile.has_value(),

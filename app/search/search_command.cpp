@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/audit/problem_audits.h"
+#include "app/baselines/pytorch_turns.h"
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
 #include "app/search/best_lookup.h"
@@ -121,6 +122,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.one_by_one = flags.deterministic;
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
+  search.baselines = parse_baselines(flags.baselines);
   setup.json = flags.json;
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
@@ -187,6 +189,7 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
   const double setup_s = std::chrono::duration<double>(outcome.loop_start - command_start).count();
   Json json = result_json(*search.problem, loop, outcome.summary, search.paths);
   json["profiles"] = outcome.profiles;
+  json["baselines"] = baselines_json(outcome.baselines);
   if (search.port) json["ported"] = port_json(*search.port, outcome.summary.parts.ported);
   json["profile_note"] = loop.profile.note;
   json["model"] = model_json(search, loop);

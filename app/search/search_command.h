@@ -20,7 +20,7 @@ namespace ak::app {
 /// The flags of the subcommands that search: generate and tune.
 struct SearchFlags {
   std::string arch, device, output, proposer = "auto", strategy = "portfolio", record, best, database, cache,
-                                    target;
+                                    target, baselines;
   std::vector<std::string> fixed, models;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;

@@ -191,6 +191,28 @@ TargetModel target_model(const SearchRun& run, const Config& config) {
   return model;
 }
 
+/// The leader in turns with libraries, which the loop did, and with PyTorch. A search that has ended is not lost to what
+/// only says how good its result is.
+KernelBaselines leader_in_turns(const SearchRun& run, const Config& config, const agent::LoopResult& loop,
+                                LiveView& view, const std::atomic<bool>& stop) {
+  KernelBaselines found{.turns = loop.library_turns.turns, .notes = loop.library_turns.notes};
+  if (!loop.best || run.baselines.empty() || stop.load()) return found;
+  try {
+    KernelBaselines more = time_in_turns(
+        {.problem = run.problem,
+         .candidate = loop.best->request.candidate,
+         .baselines = run.baselines,
+         .workloads = {}},
+        run.target, config,
+        [&](std::string_view what) { view.enter(SearchPhase::confirm, std::string(what)); }, &stop);
+    std::ranges::move(more.turns, std::back_inserter(found.turns));
+    std::ranges::move(more.notes, std::back_inserter(found.notes));
+  } catch (const Error& error) {
+    found.notes.push_back(fmt::format("baselines: {}", error.what()));
+  }
+  return found;
+}
+
 }  // namespace
 
 Json to_json(const agent::Budgets& b) {
@@ -219,8 +241,12 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   auto evaluator = evaluator_of(run, config, view);
   if (run.journal != nullptr) evaluator = run.journal->around(std::move(evaluator));
   if (!run.target.notice.empty()) print_stderr("note: {}\n", run.target.notice);
-  SearchOutcome outcome{
-      .loop = {}, .summary = summarise(run), .bottleneck = "", .profiles = {}, .loop_start = {}};
+  SearchOutcome outcome{.loop = {},
+                        .summary = summarise(run),
+                        .baselines = {},
+                        .bottleneck = "",
+                        .profiles = {},
+                        .loop_start = {}};
   const DeviceFacts device = evaluator->capabilities().device;
   agent::LoopOptions options = options_on(run, config, device, view);
   options.stop_requested = &stop;
@@ -239,6 +265,8 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   const SystemClock clock;
   outcome.loop_start = clock.now();
   outcome.loop = agent::run_loop(options, *evaluator, store, clock);
+  evaluator.reset();  // its device worker holds memory that the other sides of turns need
+  outcome.baselines = leader_in_turns(run, config, outcome.loop, view, stop);
   view.close();
   report_leader(run, device, outcome);
   reporter.finish(outcome.loop);

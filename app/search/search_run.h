@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/loop.h"
+#include "app/baselines/kernel_baselines.h"
 #include "app/evaluate/run_files.h"
 #include "app/llm/model_choice.h"
 #include "app/search/porting.h"
@@ -43,8 +44,10 @@ struct SearchRun {
   bool quiet = false;                ///< no progress
   bool audited = true;               ///< see require_audit()
   bool default_token_limit = false;  ///< nobody limited tokens or money, so limit_tokens() did
-  bool patient = false;              ///< a model's outage that may pass does not end it for the run
-  OutputPaths paths;                 ///< the best kernel so far is kept here; empty: no files are written
+  std::vector<std::string> baselines =
+      {};                ///< names of kPytorchBaselines: in turns with the champion, on a GPU
+  bool patient = false;  ///< a model's outage that may pass does not end it for the run
+  OutputPaths paths;     ///< the best kernel so far is kept here; empty: no files are written
   /// That the store writes: whose knowledge prompts contain, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
@@ -61,6 +64,7 @@ struct SearchRun {
 struct SearchOutcome {
   agent::LoopResult loop;
   codegen::RunSummary summary;
+  KernelBaselines baselines;   ///< of the leader, in turns
   std::string bottleneck;      ///< of the leader, by name; empty where it was not profiled
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;

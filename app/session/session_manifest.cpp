@@ -108,6 +108,7 @@ constexpr std::array kKeys{
     Key{"unaudited", "unaudited", read_on},
     Key{"predict", "predict", read_off},
     Key{"transfer", "transfer", read_off},
+    Key{"baselines", "baselines", read_words},
     Key{"target_performance", "target-performance", read_words},
     Key{"patience", "patience", read_number},
     Key{"max_evaluations", "max-evaluations", read_number},

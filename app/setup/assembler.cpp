@@ -3,7 +3,6 @@
 
 #include "app/setup/program_paths.h"
 #include "codegen/source/assemble.h"
-#include "core/text/locations.h"
 #include "profiler/analysis/metric_catalog.h"
 #include "runtime/evaluator/compute_sanitizer.h"
 
@@ -38,8 +37,7 @@ runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& 
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
-  const std::filesystem::path python = locations().python;
-  options.python = python.empty() ? config.python : python.string();
+  options.python = named_python(config);
   options.name_metrics = profiler::named;
   return options;
 }
@@ -66,6 +64,24 @@ std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const 
                      }});
   }
   return found;
+}
+
+BuildResult built_kernel(const std::shared_ptr<const ProblemInstance>& problem, const Candidate& candidate,
+                         const Arch& arch, const Config& config) {
+  const Target target{.kind = DeviceKind::none, .arch = arch, .device = std::nullopt, .notice = {}};
+  const auto evaluator = make_evaluator(target, config);
+  EvaluationRequest request;
+  request.problem = problem;
+  request.candidate = candidate;
+  request.arch = arch;
+  request.depth = Depth::build;
+  evaluator->submit(std::move(request));
+  auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
+  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
+  // A kernel that needs more than an SM has is what this is asked about.
+  const bool built = done->result.build && done->result.build->outcome.status == Status::ok;
+  if (!built) fail(ExitCode::bad_input, "{}: {}", candidate.name, explain(done->result.outcome));
+  return std::move(*done->result.build);
 }
 
 }  // namespace ak::app

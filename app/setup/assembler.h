@@ -15,6 +15,10 @@ namespace ak::app {
 /// On the device and with the configuration of a run.
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);
 [[nodiscard]] std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& config);
+/// The machine code of a kernel, from the build cache where it is there. Blocks. Throws Error(bad_input) where it cannot be
+/// built.
+[[nodiscard]] BuildResult built_kernel(const std::shared_ptr<const ProblemInstance>& problem,
+                                       const Candidate& candidate, const Arch& arch, const Config& config);
 /// What examines the leader of a search on `target`'s GPU: the CPU device, and compute-sanitizer where it is
 /// installed. @param device of the search; @param on_wait of EvaluatorOptions
 [[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,

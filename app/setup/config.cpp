@@ -151,6 +151,11 @@ Config& read_keys(Config& config, const JsonReader& at) {
 
 }  // namespace
 
+std::string named_python(const Config& config) {
+  const std::filesystem::path python = locations().python;
+  return python.empty() ? config.python : python.string();
+}
+
 std::filesystem::path config_path() {
   if (std::filesystem::path named = locations().config; !named.empty()) return named;
   if (const char* file = std::getenv("ALPHAKERNEL_CONFIG"); file && *file) return file;

@@ -33,6 +33,9 @@ struct Config {
 /// Defaults when there is no file. Throws Error(bad_input) naming file, key and what was expected.
 [[nodiscard]] Config load_config();
 
+/// The interpreter that the command line names (--python), else the configuration's; empty: nobody named one.
+[[nodiscard]] std::string named_python(const Config& config);
+
 /// The shipped device catalogue and above it the user's files in the folder devices/ alongside the configuration
 /// file. Throws Error(bad_input) naming file and key.
 [[nodiscard]] DeviceCatalog load_device_catalog();

@@ -35,6 +35,7 @@ struct RunSummary {
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say
   std::vector<std::string> bottlenecks;      ///< what limits the champion, a sentence a profiled workload
   std::vector<std::string> duration_checks;  ///< its times as hardware counters saw them, the same
+  std::vector<std::string> turns;            ///< the champion timed in turns with baselines, a sentence each
   std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
   std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
   std::optional<PredictedScore> predicted;  ///< of the kernel on the target; nothing: nothing was predicted

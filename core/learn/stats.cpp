@@ -82,7 +82,7 @@ std::vector<std::size_t> usable_samples(std::size_t count, std::span<const std::
   return free.size() * 2 < count ? all : free;
 }
 
-PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {
+PairedRatio paired_ratio(std::span<const PairedSamples> workloads, double confidence) {
   AK_ASSERT(!workloads.empty(), "a comparison is of one workload at least");
   std::vector<LogRatios> logs;
   std::transform(workloads.begin(), workloads.end(), std::back_inserter(logs), log_ratios);
@@ -95,9 +95,11 @@ PairedRatio paired_ratio(std::span<const PairedSamples> workloads) {
     return std::exp(sum / total_weight);
   };
   return {.ratio = combined([](const auto& values) { return median(values); }),
-          .interval = bootstrap_interval([&](std::mt19937_64& generator) {
-            return combined([&](const auto& values) { return resampled_median(values, generator); });
-          })};
+          .interval = bootstrap_interval(
+              [&](std::mt19937_64& generator) {
+                return combined([&](const auto& values) { return resampled_median(values, generator); });
+              },
+              confidence)};
 }
 
 double weighted_geometric_mean(std::span<const double> values, std::span<const double> weights) {

@@ -30,12 +30,16 @@ struct PairedSamples {
 struct PairedRatio {
   double ratio =
       1;  ///< challenger over champion: weighted geometric mean of the medians of each workload's ratios
-  Interval interval;  ///< 99 % interval of it
+  Interval interval;  ///< of it
 };
+inline constexpr double kVerdictConfidence =
+    0.99;  ///< of the intervals that decide who leads (docs/search.md)
 /// Percentile bootstrap over pairs (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter
 /// 13); the same samples always give the same interval. At least one workload, and one pair of positive
 /// times in each.
-[[nodiscard]] PairedRatio paired_ratio(std::span<const PairedSamples> workloads);
+/// @param confidence of the interval
+[[nodiscard]] PairedRatio paired_ratio(std::span<const PairedSamples> workloads,
+                                       double confidence = kVerdictConfidence);
 
 /// exp of the weighted mean of logs. Both spans the same length, values > 0, weights >= 0 with
 /// a positive sum.

@@ -2,6 +2,7 @@
 -- by: search, model, arm, strategy or device (text, search)
 -- problems: what is one problem: workload (a shape) or definition (text, workload)
 -- baseline: its label, * for any letters, such as pytorch*; fastest: the fastest of all (text, naive)
+-- times: device, or wall as public boards measure: of turns alone (text, device)
 -- p: numbers with commas between; 0 asks for correct alone (text, 0,0.5,0.8,1,1.5,2)
 -- definition: of this definition alone (text)
 WITH levels AS (SELECT CAST(value AS REAL) AS p FROM json_each('[' || :p || ']')),
@@ -9,7 +10,7 @@ WITH levels AS (SELECT CAST(value AS REAL) AS p FROM json_each('[' || :p || ']')
 origins AS (SELECT search_id, variant_id, min(id) AS proposal_id FROM proposals GROUP BY search_id, variant_id),
 -- Degenerate problems do not count.
 tried AS (
-  SELECT e.id AS evaluation, e.search_id, s.definition_id, dev.kind AS device_kind, dev.name AS device,
+  SELECT e.id AS evaluation, e.search_id, e.variant_id, s.definition_id, dev.kind AS device_kind, dev.name AS device,
          e.status = 'ok' AND NOT EXISTS (SELECT 1 FROM superseded x WHERE x.evaluation = e.id) AS counts,
          CASE :by WHEN 'search' THEN s.id WHEN 'model' THEN coalesce(c.model, 'no model') WHEN 'arm' THEN p.arm
                   WHEN 'strategy' THEN s.strategy WHEN 'device' THEN dev.name END AS tried_by
@@ -39,18 +40,25 @@ problems AS (
      OR w.timed = 1 AND (w.tier = 'emulator' OR w.tier = 'gpu' AND a.device_kind = 'cuda')
         AND NOT EXISTS (SELECT 1 FROM shapes t WHERE t.definition_id = s.definition_id
                         AND t.workloads_hash IS s.workloads_hash AND t.device_kind = a.device_kind)),
--- Of the same search, as clocks and drivers change.
+-- In turns with the kernel: what a speed-up is claimed from where there are some.
+turned AS (
+  SELECT t.search, t.variant, w.workload_uid, min(t.speedup) AS speedup
+  FROM baseline_turns t JOIN workloads w ON w.id = t.workload_id
+  WHERE t.times = :times AND t.baseline <> 'itself' AND (:baseline = 'fastest' OR t.baseline GLOB :baseline)
+  GROUP BY t.search, t.variant, w.workload_uid),
+-- Else of the same search, as clocks and drivers change.
 baselines AS (
   SELECT e.search_id, w.workload_uid, min(m.median_ns) AS baseline_ns
   FROM measurements m JOIN evaluations e ON e.id = m.evaluation_id JOIN workloads w ON w.id = m.workload_id
-  WHERE m.role = 'baseline' AND m.cold = 1 AND m.median_ns > 0 AND (:baseline = 'fastest' OR m.label GLOB :baseline)
+  WHERE :times = 'device' AND m.role = 'baseline' AND m.cold = 1 AND m.median_ns > 0 AND (:baseline = 'fastest' OR m.label GLOB :baseline)
   GROUP BY e.search_id, w.workload_uid),
 timed AS (
   SELECT t.tried_by, t.device_kind, t.device, t.definition_id, t.evaluation, w.workload_uid,
-         max(w.weight, 1e-9) AS weight, b.baseline_ns / m.median_ns AS speedup
+         max(w.weight, 1e-9) AS weight, coalesce(r.speedup, b.baseline_ns / m.median_ns) AS speedup
   FROM tried t
   JOIN measurements m ON m.evaluation_id = t.evaluation AND m.role = 'candidate' AND m.cold = 1 AND m.median_ns > 0
   JOIN workloads w ON w.id = m.workload_id
+  LEFT JOIN turned r ON r.search = t.search_id AND r.variant = t.variant_id AND r.workload_uid = w.workload_uid
   LEFT JOIN baselines b ON b.search_id = t.search_id AND b.workload_uid = w.workload_uid
   WHERE t.counts),
 -- Of a definition the weighted geometric mean over its shapes.
@@ -69,6 +77,7 @@ judged AS (
 SELECT tried_by, device, device_kind, p, count(*) AS problems,
        sum(correct AND (p <= 0 OR ifnull(speedup >= p, 0))) AS fast,
        round(1.0 * sum(correct AND (p <= 0 OR ifnull(speedup >= p, 0))) / count(*), 4) AS fast_p,
-       sum(correct AND speedup IS NULL) AS without_baseline, round(exp(avg(ln(speedup))), 3) AS mean_speedup
+       sum(correct AND speedup IS NULL) AS without_baseline, round(exp(avg(ln(speedup))), 3) AS mean_speedup,
+       :times AS times
 FROM judged CROSS JOIN levels
 GROUP BY tried_by, device_kind, device, p ORDER BY tried_by, device_kind, device, p

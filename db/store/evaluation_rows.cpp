@@ -26,11 +26,13 @@ Json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
 
 /// What was asked for beyond candidate, arch, depth and seed, which have their own columns.
 Json request_json(const EvaluationRequest& request) {
-  return {{"workloads", request.workloads},
-          {"incumbent_ns", request.champion_score_ns ? Json(*request.champion_score_ns) : Json(nullptr)},
-          {"deadline_ms", request.deadline.count()},
-          {"priority", request.priority},
-          {"tag", request.tag}};
+  Json json{{"workloads", request.workloads},
+            {"incumbent_ns", request.champion_score_ns ? Json(*request.champion_score_ns) : Json(nullptr)},
+            {"deadline_ms", request.deadline.count()},
+            {"priority", request.priority},
+            {"tag", request.tag}};
+  if (!request.library.empty()) json["library"] = request.library;
+  return json;
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "db/process_locks.h"
 #include "db/sqlite.h"
 #include "db/store/journal_rows.h"
-#include "db/store/process_locks.h"
 #include "db/store/session.h"
 
 namespace ak::db {

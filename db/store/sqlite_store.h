@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/store.h"
+#include "db/process_locks.h"
 #include "db/sqlite.h"
-#include "db/store/process_locks.h"
 #include "db/store/search_rows.h"
 
 namespace ak::db {

@@ -558,7 +558,7 @@ struct MatchedPair {
   }
 };
 
-/// of its checks and times
+/// where the kernel did not pass its checks
 struct Evaluation {
   std::string status;  ///< how it ended: ok, incorrect, compile_error, ...
   std::string meaning;  ///< that, in words
@@ -593,6 +593,42 @@ struct Evaluation {
     visitor("occupancy", self.occupancy);
     visitor("record", self.record);
     visitor("page", self.page);
+  }
+};
+
+/// one a shape, baseline and kind of times
+struct BaselineTurns {
+  std::string workload;  ///< name of the shape
+  std::string baseline;  ///< its name, with the version
+  std::string times;  ///< device (the GPU's work alone) or wall (with the host's part)
+  double speedup = 0;  ///< the baseline's time over the kernel's
+  double low = 0;  ///< of its 95 % interval
+  double high = 0;  ///< of its 95 % interval
+  double kernel_us = 0;  ///< median (us)
+  double baseline_us = 0;  ///< median (us)
+  std::int64_t rounds = 0;  ///< independent samples of the ratio
+  std::int64_t kernel_late = 0;  ///< samples whose launches were not all queued ahead
+  std::int64_t baseline_late = 0;  ///< the same
+  std::optional<std::int64_t> kernel_peak_bytes;  ///< of device memory (bytes)
+  std::optional<std::int64_t> baseline_peak_bytes;  ///< the same (bytes)
+  JsonText settings;  ///< versions, and whether TF32 was on
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("workload", self.workload);
+    visitor("baseline", self.baseline);
+    visitor("times", self.times);
+    visitor("speedup", self.speedup);
+    visitor("low", self.low);
+    visitor("high", self.high);
+    visitor("kernel_us", self.kernel_us);
+    visitor("baseline_us", self.baseline_us);
+    visitor("rounds", self.rounds);
+    visitor("kernel_late", self.kernel_late);
+    visitor("baseline_late", self.baseline_late);
+    visitor("kernel_peak_bytes", self.kernel_peak_bytes);
+    visitor("baseline_peak_bytes", self.baseline_peak_bytes);
+    visitor("settings", self.settings);
   }
 };
 
@@ -895,6 +931,16 @@ struct StoredFailedCheck {
     visitor("worst_index", self.worst_index);
     visitor("expected", self.expected);
     visitor("got", self.got);
+  }
+};
+
+/// what happens now
+struct Step {
+  std::string what;  ///< in words
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("what", self.what);
   }
 };
 
@@ -1675,6 +1721,63 @@ struct CompareSubjectsAnswer {
   }
 };
 
+/// Time a kernel in turns with baselines
+struct TimeBaselinesRequest {
+  std::optional<std::string> source;  ///< the kernel file's text; give this, path or variant
+  std::optional<std::string> path;  ///< a kernel file ending in .cu
+  std::optional<std::int64_t> variant;  ///< number of a variant in the database
+  std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
+  std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+  std::map<std::string, Scalar> shape;  ///< one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+  std::optional<std::string> arch;  ///< what to compile for, e.g. sm_90a or h200 (default: the device's own)
+  std::optional<std::string> device;  ///< auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
+  std::optional<std::string> baselines;  ///< of PyTorch, with commas between: eager, compile, max-autotune, cublaslt, cudnn, self; empty: none (default: "eager,compile,max-autotune")
+  std::optional<bool> libraries;  ///< those that the problem names, too (default: true)
+  std::optional<std::string> workload;  ///< only this shape (default: every timed one)
+  std::optional<std::int64_t> rounds;  ///< with PyTorch (default: 24); 2 to 1000
+  std::optional<bool> rehearse;  ///< without a GPU: PyTorch on both sides; nothing is stored (default: false)
+  std::optional<bool> unaudited;  ///< use a problem although no audit shows that its checks notice mistakes (default: false)
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("source", self.source);
+    visitor("path", self.path);
+    visitor("variant", self.variant);
+    visitor("problem", self.problem);
+    visitor("params", self.params);
+    visitor("shape", self.shape);
+    visitor("arch", self.arch);
+    visitor("device", self.device);
+    visitor("baselines", self.baselines);
+    visitor("libraries", self.libraries);
+    visitor("workload", self.workload);
+    visitor("rounds", self.rounds);
+    visitor("rehearse", self.rehearse);
+    visitor("unaudited", self.unaudited);
+  }
+};
+
+/// Time a kernel in turns with baselines
+struct TimeBaselinesAnswer {
+  bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
+  std::string problem;  ///< its definition
+  std::optional<std::int64_t> variant;  ///< number in the database
+  std::optional<Evaluation> evaluation;  ///< where the kernel did not pass its checks
+  std::vector<BaselineTurns> turns;  ///< one a shape, baseline and kind of times
+  std::vector<std::string> notes;  ///< what was not timed, and why
+  std::optional<std::string> page;  ///< the turns as text
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("problem", self.problem);
+    visitor("variant", self.variant);
+    visitor("evaluation", self.evaluation);
+    visitor("turns", self.turns);
+    visitor("notes", self.notes);
+    visitor("page", self.page);
+  }
+};
+
 /// Profile a kernel
 struct ProfileRequest {
   std::optional<std::string> source;  ///< the kernel file's text; give this, path or variant
@@ -2209,6 +2312,7 @@ struct ExportKernelAnswer {
 
 /// What happens on the way. All are called on the thread that called the operation.
 struct Callbacks {
+  std::function<void(const Step&)> on_step;  ///< what happens now
   std::function<void(const Progress&)> on_progress;  ///< after every evaluation
   std::function<void(const NewBest&)> on_new_best;  ///< a verified kernel took the lead
   /// Set it from any thread to end a search early, with what it has found; other operations run to
@@ -2218,6 +2322,7 @@ struct Callbacks {
   /// Shows each function and an empty event of its kind to `visitor(name, function, event)`.
   template <class Visitor>
   void visit_events(Visitor&& visitor) const {
+    visitor("step", on_step, Step());
     visitor("progress", on_progress, Progress());
     visitor("new_best", on_new_best, NewBest());
   }
@@ -2297,6 +2402,10 @@ class Operations {
   /// Reads the database.
   CompareSubjectsAnswer compare_subjects(const CompareSubjectsRequest& request, const Callbacks& callbacks = {});
 
+  /// How many times as fast as PyTorch and the vendor's libraries a kernel is, each ratio with a 95 % interval: both are timed in turns on a GPU. It is checked and timed first. Takes minutes.
+  /// Reads the database, writes the database, runs kernels, takes seconds or longer.
+  TimeBaselinesAnswer time_baselines(const TimeBaselinesRequest& request = {}, const Callbacks& callbacks = {});
+
   /// What limits a kernel and what could be done: hardware counters and hot lines on a GPU, exact counts on the CPU device. It is checked and timed first.
   /// Reads the database, writes the database, runs kernels, takes seconds or longer.
   ProfileAnswer profile(const ProfileRequest& request = {}, const Callbacks& callbacks = {});
@@ -2368,6 +2477,7 @@ class Operations {
   X(explain, Explain) \
   X(compare, Compare) \
   X(compare_subjects, CompareSubjects) \
+  X(time_baselines, TimeBaselines) \
   X(profile, Profile) \
   X(predict, Predict) \
   X(occupancy, Occupancy) \

@@ -277,6 +277,23 @@ Evaluation = TypedDict("Evaluation", {
     "page": NotRequired[str],  # in full: the evaluation as text
 })
 
+BaselineTurns = TypedDict("BaselineTurns", {
+    "workload": str,  # name of the shape
+    "baseline": str,  # its name, with the version
+    "times": str,  # device (the GPU's work alone) or wall (with the host's part)
+    "speedup": Union[float, str],  # the baseline's time over the kernel's
+    "low": Union[float, str],  # of its 95 % interval
+    "high": Union[float, str],  # of its 95 % interval
+    "kernel_us": Union[float, str],  # median (us)
+    "baseline_us": Union[float, str],  # median (us)
+    "rounds": int,  # independent samples of the ratio
+    "kernel_late": int,  # samples whose launches were not all queued ahead
+    "baseline_late": int,  # the same
+    "kernel_peak_bytes": Optional[int],  # of device memory (bytes)
+    "baseline_peak_bytes": Optional[int],  # the same (bytes)
+    "settings": Any,  # versions, and whether TF32 was on
+})
+
 Remedy = TypedDict("Remedy", {
     "what": str,  # to do
     "at_most_times_faster": float,  # the gain it can bring
@@ -412,6 +429,10 @@ StoredFailedCheck = TypedDict("StoredFailedCheck", {
     "worst_index": Optional[int],  # element of the largest error
     "expected": Optional[float],  # its right value
     "got": Optional[float],  # its value
+})
+
+Step = TypedDict("Step", {
+    "what": str,  # in words
 })
 
 Progress = TypedDict("Progress", {
@@ -633,6 +654,15 @@ CompareSubjectsAnswer = TypedDict("CompareSubjectsAnswer", {
     "by_definition": List[DefinitionTest],  # where there are several definitions
     "pairs": List[MatchedPair],  # what is the same except for the two
     "page": str,  # all of it as a page
+})
+
+TimeBaselinesAnswer = TypedDict("TimeBaselinesAnswer", {
+    "problem": str,  # its definition
+    "variant": NotRequired[int],  # number in the database
+    "evaluation": NotRequired[Evaluation],  # where the kernel did not pass its checks
+    "turns": List[BaselineTurns],  # one a shape, baseline and kind of times
+    "notes": List[str],  # what was not timed, and why
+    "page": NotRequired[str],  # the turns as text
 })
 
 ProfileAnswer = TypedDict("ProfileAnswer", {
@@ -1200,6 +1230,61 @@ class Operations:
             "second": second,
             "form": form,
         })
+
+    def time_baselines(
+        self,
+        *,
+        source: Optional[str] = None,
+        path: Optional[str] = None,
+        variant: Optional[int] = None,
+        problem: Optional[str] = None,
+        params: Optional[Dict[str, Scalar]] = None,
+        shape: Optional[Dict[str, Scalar]] = None,
+        arch: Optional[str] = None,
+        device: Optional[str] = None,
+        baselines: Optional[str] = None,
+        libraries: Optional[bool] = None,
+        workload: Optional[str] = None,
+        rounds: Optional[int] = None,
+        rehearse: Optional[bool] = None,
+        unaudited: Optional[bool] = None,
+        on_event: Optional[OnEvent] = None,
+    ) -> TimeBaselinesAnswer:
+        """How many times as fast as PyTorch and the vendor's libraries a kernel is, each ratio with a 95 % interval: both are timed in turns on a GPU. It is checked and timed first. Takes minutes.
+
+        Reads the database, writes the database, runs kernels, takes seconds or longer.
+
+        source: the kernel file's text; give this, path or variant
+        path: a kernel file ending in .cu
+        variant: number of a variant in the database
+        problem: name as list_problems gives it, or the folder of a problem of your own
+        params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
+        shape: one shape instead of the problem's own, e.g. {"M": 4096, "N": 1000}
+        arch: what to compile for, e.g. sm_90a or h200 (default: the device's own)
+        device: auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
+        baselines: of PyTorch, with commas between: eager, compile, max-autotune, cublaslt, cudnn, self; empty: none (default: "eager,compile,max-autotune")
+        libraries: those that the problem names, too (default: true)
+        workload: only this shape (default: every timed one)
+        rounds: with PyTorch (default: 24); 2 to 1000
+        rehearse: without a GPU: PyTorch on both sides; nothing is stored (default: false)
+        unaudited: use a problem although no audit shows that its checks notice mistakes (default: false)
+        """
+        return self._call("time_baselines", {
+            "source": source,
+            "path": path,
+            "variant": variant,
+            "problem": problem,
+            "params": params,
+            "shape": shape,
+            "arch": arch,
+            "device": device,
+            "baselines": baselines,
+            "libraries": libraries,
+            "workload": workload,
+            "rounds": rounds,
+            "rehearse": rehearse,
+            "unaudited": unaudited,
+        }, on_event)
 
     def profile(
         self,

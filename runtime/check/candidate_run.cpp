@@ -33,10 +33,11 @@ Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
 
 Result<CandidateRun, Outcome> CandidateRun::create(RunContext& run_context,
                                                    std::shared_ptr<const DataSet> data,
-                                                   std::shared_ptr<const LibraryCall> call) {
+                                                   std::shared_ptr<const LibraryCall> call,
+                                                   const CandidateRun* outputs_of) {
   CandidateRun run(run_context, std::move(data));
   run.library_ = std::move(call);
-  if (auto failed = run.allocate({}, true, nullptr)) return *failed;
+  if (auto failed = run.allocate({}, true, outputs_of)) return *failed;
   return run;
 }
 

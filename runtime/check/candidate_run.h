@@ -31,16 +31,19 @@ class CandidateRun {
       RunContext& run_context, std::shared_ptr<const DataSet> data, const ResolvedPlan& plan,
       const LoadedImage& image, bool separate_outputs = false, const CandidateRun* outputs_of = nullptr);
 
-  /// A library's call in a candidate's place, with its own outputs. Errors: out_of_memory.
+  /// A library's call in a candidate's place, with its own outputs, or those of `outputs_of`, which does not work in
+  /// place. Errors: out_of_memory.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,
-                                                            std::shared_ptr<const LibraryCall> call);
+                                                            std::shared_ptr<const LibraryCall> call,
+                                                            const CandidateRun* outputs_of = nullptr);
   /// The same; `call` must outlive it.
   [[nodiscard]] static Result<CandidateRun, Outcome> create(RunContext& run_context,
                                                             std::shared_ptr<const DataSet> data,
-                                                            const LibraryCall& call) {
+                                                            const LibraryCall& call,
+                                                            const CandidateRun* outputs_of = nullptr) {
     return create(run_context, std::move(data),
-                  std::shared_ptr<const LibraryCall>(std::shared_ptr<void>(), &call));
+                  std::shared_ptr<const LibraryCall>(std::shared_ptr<void>(), &call), outputs_of);
   }
 
   /// Prepares the weights that the data set holds, if the plan says how: poisons prepared memory and runs `prepare`.

@@ -14,6 +14,7 @@
 #include "core/text/file.h"
 #include "core/text/hash.h"
 #include "runtime/cuda/cuda_toolkit.h"
+#include "runtime/process/scratch_folder.h"
 #include "runtime/process/worker_protocol.h"
 
 namespace ak::runtime {
@@ -72,25 +73,6 @@ std::string filter_of(const LaunchPlan& plan) {
   }
   return fmt::format("{}", fmt::join(filters, ","));
 }
-
-/// A folder of this process's own that goes with it.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("alphakernel-{:016x}", random_seed())) {
-    fs::create_directory(path_);
-    fs::permissions(path_, fs::perms::owner_all);
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
-
- private:
-  fs::path path_;
-};
 
 class ComputeSanitizer final : public Evaluator {
  public:

@@ -103,6 +103,7 @@ std::string reason_in(const Json& body) {
 AskedOfDevice::Kind AskedOfDevice::kind_of(const DeviceTask& task) {
   if (!task.dump_dir.empty() || !task.mutation.empty()) return Kind::apart;
   if (task.profile) return Kind::profile;
+  if (!task.library.empty()) return Kind::library;
   if (!task.rival.image.empty()) return Kind::comparison;
   return task.image.image.empty() && !task.twin ? Kind::baselines : Kind::evaluation;
 }
@@ -164,6 +165,8 @@ bool AskedOfDevice::may_measure(MeasurementRole role) const {
       return role == MeasurementRole::candidate;
     case Kind::comparison:
       return role != MeasurementRole::baseline;
+    case Kind::library:
+      return role != MeasurementRole::champion;
     case Kind::baselines:
       return role == MeasurementRole::baseline;
     default:
@@ -238,10 +241,14 @@ void AskedOfDevice::check_complete(const DeviceAnswer& answer) const {
     return found == answer.measurements.end() ? 0 : found->samples_ns.size();
   };
   for (const auto& [name, workload] : workloads_) {
-    if (!workload.timed || (kind_ != Kind::evaluation && kind_ != Kind::comparison)) continue;
+    const bool pairs = kind_ == Kind::comparison || kind_ == Kind::library;
+    if (!workload.timed || (kind_ != Kind::evaluation && !pairs)) continue;
     const std::size_t own = samples(name, MeasurementRole::candidate);
-    if (own == 0) reject("workload {} was not timed", quoted(name));
-    if (kind_ == Kind::comparison && samples(name, MeasurementRole::champion) != own)
+    // A library need not do every workload, and its answer then says why.
+    if (own == 0 && kind_ != Kind::library) reject("workload {} was not timed", quoted(name));
+    const MeasurementRole other =
+        kind_ == Kind::library ? MeasurementRole::baseline : MeasurementRole::champion;
+    if (pairs && samples(name, other) != own)
       reject("the samples of workload {} are not in pairs", quoted(name));
   }
 }

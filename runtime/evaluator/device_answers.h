@@ -37,7 +37,7 @@ class AskedOfDevice {
   [[nodiscard]] Result<DeviceAnswer> read(const Json& body) const;
 
  private:
-  enum class Kind : std::uint8_t { evaluation, comparison, baselines, profile, apart };
+  enum class Kind : std::uint8_t { evaluation, comparison, library, baselines, profile, apart };
   struct Workload {
     std::vector<std::string> distributions;
     bool timed = false, energy = false;

@@ -74,6 +74,9 @@ DeviceTask DeviceTasks::evaluation(const EvaluationJob& job, const ProblemHistor
   task.changing = job.wants_changing_inputs();
   task.profile = request.profile;
   if (request.rival) task.rival = kernel_image(*job.rival_build, kind_);
+  task.library = request.library;
+  // Which proposal is the fastest is found first, and no more.
+  if (!task.library.empty()) task.budget = kBaselineBudget;
   for (std::size_t i = 0; i < job.plans.size(); ++i) task.workloads.push_back(workload_task(job, i, history));
   if (request.energy) ask_for_energy(job, task);
   task.limit_ms = static_cast<double>(time_limit(job).count());

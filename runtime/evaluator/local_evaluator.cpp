@@ -201,7 +201,8 @@ std::optional<Outcome> LocalEvaluator::judge(EvaluationJob& job) {
   }
   job.result.score_ns = score_of(job);
   if (job.result.score_ns) history(request).note_score(job.result);
-  if (!request.rival && !request.profile) known_.remember(request.candidate.name, job.result);
+  if (!request.rival && request.library.empty() && !request.profile)
+    known_.remember(request.candidate.name, job.result);
   if (request.depth == Depth::time) history(request).hand_over_baselines(job.result);
   return std::nullopt;
 }
@@ -288,7 +289,8 @@ bool LocalEvaluator::end_without_run(EvaluationJob& job) {
 void LocalEvaluator::recall(const Completed& completed) {
   const EvaluationRequest& request = completed.request;
   EvaluationResult result = completed.result;
-  if (result.outcome.status != Status::ok || result.program.empty() || request.rival || request.profile)
+  if (result.outcome.status != Status::ok || result.program.empty() || request.rival ||
+      !request.library.empty() || request.profile)
     return;
   const auto baselines = std::erase_if(result.measurements, [](const Measurement& measurement) {
     return measurement.role == MeasurementRole::baseline;

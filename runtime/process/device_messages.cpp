@@ -246,6 +246,10 @@ const WorkloadLayout& OpenProblem::workload(const std::string& name) const {
   return workloads[found->second];
 }
 
+bool works_in_place(const OpenProblem& problem) {
+  return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
+}
+
 Json to_json(const OpenProblem& problem) {
   return {{"problem", problem.problem},
           {"device", ak::to_string(problem.device)},
@@ -283,6 +287,7 @@ OpenProblem open_problem_from_json(const Json& json) {
 Json to_json(const DeviceTask& task) {
   return {{"image", image_json(task.image)},
           {"rival", image_json(task.rival)},
+          {"library", task.library},
           {"changing", task.changing},
           {"profile", task.profile ? to_json(*task.profile) : Json()},
           {"seed", task.seed},
@@ -299,6 +304,7 @@ DeviceTask device_task_from_json(const Json& json) {
   const Json &profile = json.at("profile"), &twin = json.at("twin");
   return {.image = image_from(json.at("image")),
           .rival = image_from(json.at("rival")),
+          .library = json.at("library"),
           .changing = json.at("changing"),
           .profile = profile.is_null() ? std::nullopt : std::optional(profile_options_from_json(profile)),
           .seed = json.at("seed"),

@@ -81,6 +81,9 @@ struct OpenProblem {
   mutable std::unordered_map<std::string, std::size_t> by_name = {};
 };
 
+/// A call of a candidate overwrites what the next one needs.
+[[nodiscard]] bool works_in_place(const OpenProblem& problem);
+
 /// When sampling stops (docs/timing.md).
 struct TimingBudget {
   int minimum_samples = 10;
@@ -103,9 +106,10 @@ struct WorkloadTask {
 };
 
 struct DeviceTask {
-  KernelImage image;       ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
-  KernelImage rival = {};  ///< not empty: nothing is checked, and the two are timed alternately
-  bool changing = false;   ///< timed on inputs that change from call to call; with a rival always
+  KernelImage image;         ///< empty: the problem's baselines (its twin, and libraries on a GPU) are timed
+  KernelImage rival = {};    ///< not empty: nothing is checked, and the two are timed alternately
+  std::string library = {};  ///< not empty: the same with this library's fastest proposal as the other
+  bool changing = false;     ///< timed on inputs that change from call to call; in pairs always
   std::optional<ProfileOptions> profile = {};  ///< set: the timed workloads are profiled, and nothing else
   std::uint64_t seed = 0;
   std::vector<WorkloadTask> workloads;  ///< checked in this order, then timed in this order
@@ -120,6 +124,11 @@ struct DeviceTask {
   std::string mutated_input =
       {};  ///< not empty: `mutation` is one of this input (core/plan/input_mutation.h)
 };
+
+/// It is timed in pairs with another, and nothing is checked but what was timed.
+[[nodiscard]] inline bool in_pairs(const DeviceTask& task) {
+  return !task.rival.image.empty() || !task.library.empty();
+}
 
 struct DeviceAnswer {
   Outcome outcome;

@@ -38,13 +38,6 @@ std::string probe_source() {
   return std::string(found->text);
 }
 
-std::vector<std::string> python_environment() {
-  std::vector<std::string> environment = child_environment(true);
-  for (const char* name : kPythonVariables)
-    if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
-  return environment;
-}
-
 std::string text_or_empty(const Json& json) {
   return json.is_string() ? sanitize(json.get_ref<const std::string&>(), kMaxText) : "";
 }
@@ -100,6 +93,15 @@ std::optional<TorchVersion> PythonInstallation::torch_version() const {
 bool PythonInstallation::suits(TorchVersion least) const {
   const auto found = torch_version();
   return found && *found >= least;
+}
+
+std::span<const EmbeddedFile> reference_package() { return reference_python_files(); }
+
+std::vector<std::string> python_environment() {
+  std::vector<std::string> environment = child_environment(true);
+  for (const char* name : kPythonVariables)
+    if (const char* value = std::getenv(name)) environment.push_back(fmt::format("{}={}", name, value));
+  return environment;
 }
 
 Result<PythonInstallation> examine_python(const std::string& program) {

@@ -3,11 +3,13 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
+#include "core/text/embedded_file.h"
 
 namespace ak::runtime {
 
@@ -42,6 +44,13 @@ struct PythonInstallation {
 
 /// Asks an interpreter, in a moment: PyTorch is not loaded. The error says why it is none.
 [[nodiscard]] Result<PythonInstallation> examine_python(const std::string& program);
+
+/// Of the modules that read a user's PyTorch file (runtime/reference/python): name and text.
+[[nodiscard]] std::span<const EmbeddedFile> reference_package();
+
+/// This process's environment as far as an interpreter of the user's own may have it: what its environments are found
+/// by, and nothing that may hold a secret.
+[[nodiscard]] std::vector<std::string> python_environment();
 
 /// The interpreter for references: `wanted` where it is not empty, else $ALPHAKERNEL_PYTHON, and where nothing is
 /// named the first `python3` of PATH, then /usr/bin/python3, that has a PyTorch that will do. Throws

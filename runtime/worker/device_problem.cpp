@@ -37,11 +37,6 @@ void add_note(DeviceAnswer& answer, std::string message) {
       {.severity = "note", .message = std::move(message), .line = 0, .column = 0});
 }
 
-// A call has overwritten what the next one needs.
-bool works_in_place(const OpenProblem& problem) {
-  return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
-}
-
 Contents contents(const DeviceTask& task) {
   return task.changing && gate_enabled(Gate::fresh_contents) ? Contents::changing : Contents::kept;
 }
@@ -139,14 +134,17 @@ void DeviceProblem::run_stage(StageId stage, const DeviceTask& task, ProgramLoad
     return profile_all(task, *task.profile, answer);
   }
   if (stage == StageId::check) {
-    if (task.rival.image.empty()) check_all(task, program, answer);
+    if (!in_pairs(task)) check_all(task, program, answer);
     answer.check_ms = milliseconds_since(start);
     answer.reference_ms = store_.take_making_ms();
   }
   if (stage == StageId::time) {
     take_turn_alone();
     const auto timing_start = steady_clock::now();
-    task.rival.image.empty() ? time_all(task, program, answer) : time_pairs(task, answer);
+    if (!task.library.empty())
+      time_library_pairs(task, answer);
+    else
+      in_pairs(task) ? time_pairs(task, answer) : time_all(task, program, answer);
     answer.time_ms = milliseconds_since(timing_start);
     if (answer.outcome.status == Status::ok) measure_energies(task, program, answer, start);
   }
@@ -209,6 +207,18 @@ void DeviceProblem::time_pairs(const DeviceTask& task, DeviceAnswer& answer) {
     }
     answer.measurements.insert(answer.measurements.end(), pair->begin(), pair->end());
   }
+}
+
+void DeviceProblem::time_library_pairs(const DeviceTask& task, DeviceAnswer& answer) {
+  AK_ASSERT(timer_, "only a GPU has times to compare");
+  const LoadedImage program(task.image, "the candidate's program");
+  LibraryPairs pairs =
+      time_pairs_with_library(task.library, *timer_, run_context_, task, [&](const WorkloadTask& one) {
+        return target(problem_.workload(one.workload), one.plan, program, MeasurementRole::candidate);
+      });
+  answer.measurements = std::move(pairs.measurements);
+  add_note(answer, "baseline " + pairs.note);
+  if (pairs.failed) answer.outcome = std::move(*pairs.failed);
 }
 
 void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer) {

@@ -36,6 +36,7 @@ class DeviceProblem {
   void check_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_all(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer);
   void time_pairs(const DeviceTask& task, DeviceAnswer& answer);
+  void time_library_pairs(const DeviceTask& task, DeviceAnswer& answer);
   void profile_all(const DeviceTask& task, const ProfileOptions& profile_options, DeviceAnswer& answer);
   void measure_energies(const DeviceTask& task, ProgramLoader& program, DeviceAnswer& answer,
                         std::chrono::steady_clock::time_point start);

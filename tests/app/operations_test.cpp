@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/locations.h"
+#include "runtime/reference/python_installation.h"
 #include "tests/support/fuzz_iterations.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/sandbox.h"
@@ -82,6 +83,15 @@ struct Example {
   bool fails = false;
 };
 
+/// There is a Python with PyTorch, which turns with baselines need.
+bool has_pytorch() {
+  try {
+    return !runtime::find_python("").program.empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// At least one of every operation, in an order that fills the database before it is asked.
 std::vector<Example> examples() {
   return {
@@ -127,6 +137,9 @@ std::vector<Example> examples() {
       {"profile",
        vector_add(kRightBody,
                   {{"device", "emulator"}, {"arch", "sm_80"}, {"detail", "full"}, {"compare_variant", 1}})},
+      {"time_baselines",
+       vector_add(kRightBody,
+                  {{"rehearse", true}, {"baselines", "eager"}, {"rounds", 2}, {"arch", "sm_90a"}})},
       {"predict", vector_add(kRightBody)},
       {"predict", vector_add(kRightBody, {{"counts", false}, {"time_model", "none"}, {"arch", "h200"}})},
       {"occupancy", vector_add(kRightBody, {{"arch", "sm_90a"}})},
@@ -217,7 +230,13 @@ TEST_CASE("every operation answers as its schema says, also where a kernel fails
   const Bench bench;
   const Files files;
   std::vector<std::string> tried;
+  const bool turns = has_pytorch();
   for (const Example& example : examples()) {
+    if (example.operation == "time_baselines" && !turns) {
+      WARN("no Python with PyTorch here: time_baselines is not tried");
+      tried.push_back(example.operation);
+      continue;
+    }
     INFO(example.operation << " " << example.request.dump());
     const Operation& operation = operation_named(example.operation);
     std::vector<std::string> events;

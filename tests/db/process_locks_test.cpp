@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/store/process_locks.h"
+#include "db/process_locks.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

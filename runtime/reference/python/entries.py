@@ -140,7 +140,8 @@ class Call:
                             % ", ".join(self.parameters))
         return _named_arguments(self.signature, made)
 
-    def run(self, arguments):
+    def bound(self, arguments):
+        """(function, positional arguments, named ones): what `run` calls."""
         positional, named = [], {}
         for parameter in self.signature:
             if parameter.name not in arguments:
@@ -155,7 +156,11 @@ class Call:
                 named[parameter.name] = value
             else:
                 positional.append(value)
-        return self.function(*positional, **named)
+        return self.function, positional, named
+
+    def run(self, arguments):
+        function, positional, named = self.bound(arguments)
+        return function(*positional, **named)
 
 
 def _input_maker(namespace):

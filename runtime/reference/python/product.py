@@ -1,4 +1,4 @@
-"""Modules that are one product of matrices, perhaps with a bias for each column: one thread for each result."""
+"""Modules that are one product of matrices, perhaps with a bias for each column."""
 
 from .elementwise import Unknown
 from .rows import SAME_ELEMENTS

@@ -13,7 +13,8 @@ from .task import _storage
 
 # What kernels call their own variables and functions.
 OWN_NAMES = {"first", "count", "inner", "rows", "columns", "row", "column", "matrix", "sum", "results", "element", "real",
-             "pointwise", "product", "shared", "i", "j", "k", "r"}
+             "pointwise", "product", "shared", "i", "j", "k", "r", "left_tile", "right_tile", "first_row", "first_column",
+             "across", "down", "begin", "part", "sums", "left", "right"}
 CTYPES = {"float32": "float", "float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16",
           "int64": "long long"}
 HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
@@ -95,9 +96,10 @@ def _size(axes):
     return " * ".join(axes) or "1"
 
 
-def _plan(kernel, grid, block, arguments, tunables):
+def _plan(kernel, grid, block, arguments, tunables, constraints=()):
     launch = {"kernel": kernel, "grid": grid, "block": block, "args": arguments}
-    return '{\n  "tunables": %s,\n  "launches": [%s]\n}' % (json.dumps(tunables), json.dumps(launch))
+    limits = '  "constraints": %s,\n' % json.dumps(constraints) if constraints else ""
+    return '{\n  "tunables": %s,\n%s  "launches": [%s]\n}' % (json.dumps(tunables), limits, json.dumps(launch))
 
 
 def _file(plan, dtypes, comment, constants, body):
@@ -236,29 +238,79 @@ def _reducing(rows, value, definition):
                  "constexpr int BLOCK = 256;", body)
 
 
+PRODUCT = """constexpr int SIDE = TILE / EACH;  // threads along a side of the block's tile
+
+/// A block computes a tile of TILE x TILE results, a thread EACH x EACH of them. Of both factors STEPS steps of the sum lie
+/// in shared memory at a time; their products are summed in `real`, and these sums in double.
+__global__ void product(%(parameters)s, %(result_type)s* %(result)s, long long rows, long long inner, long long columns) {
+  __shared__ real left_tile[STEPS][TILE + 1], right_tile[STEPS][TILE + 1];
+  const long long first_row = static_cast<long long>(blockIdx.x) * TILE;
+  const long long first_column = static_cast<long long>(blockIdx.y) * TILE, matrix = blockIdx.z;
+  const int across = threadIdx.x %% SIDE, down = threadIdx.x / SIDE;
+  double sums[EACH][EACH] = {};
+  for (long long begin = 0; begin < inner; begin += STEPS) {
+    for (int i = threadIdx.x; i < TILE * STEPS; i += SIDE * SIDE) {
+      const int r = %(a_row)s, j = %(a_step)s;  // neighbouring threads load neighbouring elements
+      const long long row = first_row + r, k = begin + j;
+      left_tile[j][r] = row < rows && k < inner ? real(%(a)s[matrix * rows * inner + %(a_index)s]) : real(0);
+    }
+    for (int i = threadIdx.x; i < TILE * STEPS; i += SIDE * SIDE) {
+      const int r = %(b_column)s, j = %(b_step)s;
+      const long long column = first_column + r, k = begin + j;
+      right_tile[j][r] = k < inner && column < columns ? real(%(b)s[matrix * inner * columns + %(b_index)s]) : real(0);
+    }
+    __syncthreads();
+    real part[EACH][EACH] = {};
+#pragma unroll
+    for (int k = 0; k < STEPS; ++k) {
+      real left[EACH], right[EACH];
+      for (int i = 0; i < EACH; ++i) left[i] = left_tile[k][down + SIDE * i];
+      for (int j = 0; j < EACH; ++j) right[j] = right_tile[k][across + SIDE * j];
+      for (int i = 0; i < EACH; ++i)
+        for (int j = 0; j < EACH; ++j) part[i][j] += left[i] * right[j];
+    }
+    for (int i = 0; i < EACH; ++i)
+      for (int j = 0; j < EACH; ++j) sums[i][j] += part[i][j];
+    __syncthreads();
+  }
+  for (int i = 0; i < EACH; ++i) {
+    for (int j = 0; j < EACH; ++j) {
+      const long long row = first_row + down + SIDE * i, column = first_column + across + SIDE * j;
+      if (row < rows && column < columns) %(result)s[(matrix * rows + row) * columns + column] = %(value)s;
+    }
+  }
+}
+"""
+# A tile's threads fill a warp at least and a block at most; sizes were chosen for occupancy, and a search finds better ones.
+PRODUCT_TUNABLES = {"TILE": {"values": [32, 64, 128], "default": 64}, "EACH": {"values": [2, 4, 8], "default": 4},
+                    "STEPS": {"values": [8, 16, 32], "default": 16}}
+PRODUCT_THREADS = "(TILE // EACH) * (TILE // EACH)"
+
+
+def _loaded(transposed, along_rows):
+    """(place along the tile's side, step of the sum) of element i of a tile, in the order in which a factor is stored."""
+    side_first, step_first = ("i % TILE", "i / TILE"), ("i / STEPS", "i % STEPS")
+    return side_first if transposed == along_rows else step_first
+
+
 def _product_file(calls, leaves, result, definition):
     product = Product(calls, leaves)
     (name, output), dtypes = next(iter(definition["outputs"].items())), _dtypes(definition)
     a, b = product.a, product.b
     rows, inner, columns, batch = _product_sizes(product)
-    body = """__global__ void product(%s, %s* %s, long long rows, long long inner, long long columns) {
-  const long long row = static_cast<long long>(blockIdx.x) * SIDE + threadIdx.y;
-  const long long column = static_cast<long long>(blockIdx.y) * SIDE + threadIdx.x;
-  const long long matrix = blockIdx.z;
-  if (row >= rows || column >= columns) return;
-  double sum = 0;
-  for (long long k = 0; k < inner; ++k)
-    sum += static_cast<double>(real(%s[matrix * rows * inner + %s]) * real(%s[matrix * inner * columns + %s]));
-  %s[(matrix * rows + row) * columns + column] = %s;
-}
-""" % (_parameters(product.used(), definition), CTYPES[output["dtype"]], name, a.name,
-       a.index("row", "inner", "k", "rows"), b.name, b.index("k", "columns", "column", "inner"), name,
-       _stored("real(sum)" + (" + real(%s[column])" % product.bias if product.bias else ""), output["dtype"]))
-    plan = _plan("product", ["ceil_div(%s, SIDE)" % rows, "ceil_div(%s, SIDE)" % columns, batch], ["SIDE", "SIDE"],
-                 product.used() + [name, {"i64": rows}, {"i64": inner}, {"i64": columns}],
-                 {"SIDE": {"values": [8, 16, 32], "default": 16}})
-    return _file(plan, dtypes, "One thread for each element of the result; sums are kept in double.",
-                 "constexpr int SIDE = 16;", body)
+    a_row, a_step = _loaded(a.transposed, along_rows=True)
+    b_column, b_step = _loaded(b.transposed, along_rows=False)
+    body = PRODUCT % {
+        "parameters": _parameters(product.used(), definition), "result_type": CTYPES[output["dtype"]], "result": name,
+        "a": a.name, "a_row": a_row, "a_step": a_step, "a_index": a.index("row", "inner", "k", "rows"),
+        "b": b.name, "b_column": b_column, "b_step": b_step, "b_index": b.index("k", "columns", "column", "inner"),
+        "value": _stored("real(sums[i][j])" + (" + real(%s[column])" % product.bias if product.bias else ""),
+                         output["dtype"])}
+    plan = _plan("product", ["ceil_div(%s, TILE)" % rows, "ceil_div(%s, TILE)" % columns, batch], [PRODUCT_THREADS],
+                 product.used() + [name, {"i64": rows}, {"i64": inner}, {"i64": columns}], PRODUCT_TUNABLES,
+                 ["32 <= %s <= 1024" % PRODUCT_THREADS])
+    return _file(plan, dtypes, "Tiles of both factors go through shared memory.",
+                 "constexpr int TILE = 64, EACH = 4, STEPS = 16;", body)
 
 
 def _product_sizes(product):

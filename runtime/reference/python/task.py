@@ -105,7 +105,7 @@ class Instance:
         if self.module is not None and task.options.get("eval"):
             self.module.eval()
         self._owners = self._find_weights()
-        self.weights = {name: getattr(owner, part).detach() for name, (owner, part) in self._owners.items()}
+        self.weights = self.present_weights()
 
     def _find_weights(self):
         owners = {}
@@ -160,6 +160,14 @@ class Instance:
                 outputs = values.results(self.call.run(arguments))
         self._check_inputs(given, versions, outputs)
         return outputs
+
+    def bound(self, inputs):
+        """(function, positional arguments, named ones) for these inputs, with the weights that the module has now."""
+        return self.call.bound(self._arguments(inputs))
+
+    def present_weights(self):
+        """The weights that the module has now, by the names that a problem gives them."""
+        return {name: getattr(owner, part).detach() for name, (owner, part) in self._owners.items()}
 
     def operators(self, inputs):
         """What `mutation` of run may be: the operators called for these inputs, see mutations.listed."""

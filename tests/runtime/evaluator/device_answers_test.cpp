@@ -86,6 +86,22 @@ TEST_CASE("what a task did not ask for is named, and not believed") {
   }
 }
 
+TEST_CASE("times in pairs with a library are the kernel's and the library's, as many of each, or none") {
+  Exchange exchange;
+  exchange.task.library = "cublaslt";
+  exchange.answer.checks.clear();
+  Measurement library = exchange.answer.measurements.front();
+  library.role = MeasurementRole::baseline;
+  library.label = "cublaslt 13.0";
+  exchange.answer.measurements.push_back(library);
+  CHECK(exchange.wrong([](Json&) {}).empty());
+  CHECK(exchange.wrong([](Json& json) { json["measurements"] = Json::array(); }).empty());
+  CHECK_THAT(exchange.wrong([](Json& json) { json["measurements"].erase(0); }), Catch::Contains("in pairs"));
+  CHECK_THAT(exchange.wrong([](Json& json) { json["measurements"].erase(1); }), Catch::Contains("in pairs"));
+  CHECK_THAT(exchange.wrong([](Json& json) { json["measurements"][1]["role"] = 1; }),
+             Catch::Contains("was not asked for"));
+}
+
 TEST_CASE("progress is one of four activities, for a time that is a number") {
   const Json good{{"doing", "candidate"}, {"what", "k on n7"}, {"limit_ms", 2'000}};
   CHECK(read_progress(good)->limit_ms == 2'000);

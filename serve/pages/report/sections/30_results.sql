@@ -16,16 +16,25 @@ call AS (
   GROUP BY 1, 2, 3),
 light AS (
   SELECT search, variant, exp(sum(weight * ln(limit_ns)) / sum(weight)) AS limit_ns FROM call WHERE limit_ns > 0 GROUP BY 1, 2),
+-- In turns with the champion where that was done, else apart in the same search.
+turned AS (
+  SELECT c.search, t.baseline AS label, exp(sum(w.weight * ln(t.speedup)) / sum(w.weight)) AS speedup
+  FROM champion c JOIN baseline_turns t ON t.search = c.search AND t.variant = c.variant AND t.times = 'device' AND t.baseline <> 'itself'
+  JOIN workloads w ON w.id = t.workload_id AND w.timed = 1
+  GROUP BY 1, 2),
 baseline AS (
-  SELECT search, label, min(score_ns) AS score_ns FROM (
-    SELECT e.search_id AS search, m.label, exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) AS score_ns
+  SELECT search, label, min(speedup) AS speedup FROM (
+    SELECT search, label, speedup FROM turned
+    UNION ALL
+    SELECT e.search_id AS search, m.label, exp(sum(w.weight * ln(m.median_ns)) / sum(w.weight)) / c.score_ns AS speedup
     FROM champion c JOIN evaluations e ON e.search_id = c.search JOIN measurements m ON m.evaluation_id = e.id
     JOIN workloads w ON w.id = m.workload_id AND w.timed = 1
-    WHERE m.role = 'baseline' AND m.cold = 1
+    WHERE m.role = 'baseline' AND m.cold = 1 AND iif(json_valid(e.request), e.request ->> '$.library', NULL) IS NULL
+      AND NOT EXISTS (SELECT 1 FROM turned t WHERE t.search = c.search AND t.label = m.label)
     GROUP BY e.id, m.label)
   GROUP BY search)
 SELECT d.name AS definition, c.device, iif(c.device_kind <> 'emulator', c.score_ns / 1000, NULL) AS best_us, iif(c.device_kind = 'emulator', c.score_ns / 1000, NULL) AS emulated_cost_us,
-       round(b.score_ns / c.score_ns, 2) AS speedup, b.label AS baseline, b.score_ns / 1000 AS baseline_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct, l.limit_ns / 1000 AS limit_us,
+       round(b.speedup, 2) AS speedup, b.label AS baseline, b.speedup * c.score_ns / 1000 AS baseline_us, round(100 * l.limit_ns / c.score_ns, 1) AS of_limit_pct, l.limit_ns / 1000 AS limit_us,
        (SELECT (t.budgets ->> 'target_ns') / 1000.0 FROM searches t WHERE t.definition_id = c.definition_id AND t.arch = c.arch
           AND t.id IN (SELECT id FROM report_searches) AND t.budgets ->> 'target_ns' IS NOT NULL ORDER BY t.started_at DESC, t.id DESC LIMIT 1) AS target_us,
        c.arch, c.search, c.variant, n.name AS template

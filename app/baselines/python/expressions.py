@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user of PyTorch would write for the problems that come with AlphaKernel."""
+
+EPSILON = {"layernorm": 1e-5, "rmsnorm": 1e-6}  # as the references have them
+
+
+def activated(torch, y, name):
+    f = torch.nn.functional
+    return {"none": lambda: y, "relu": lambda: torch.relu(y), "gelu": lambda: f.gelu(y), "silu": lambda: f.silu(y),
+            "gelu_tanh": lambda: f.gelu(y, approximate="tanh")}[name]()
+
+
+def gemm(torch, p, a, b, bias=None):
+    a = a.t() if p["a_layout"] == "column" else a
+    b = b.t() if p["b_layout"] == "column" else b
+    if p["dtype"] == "int8":
+        return torch._int_mm(a, b)
+    product = torch.mm(a, b) if bias is None else torch.addmm(bias, a, b)
+    return activated(torch, product, p["activation"])
+
+
+def attention(torch, p, q, k, v):
+    if p["causal"] and q.shape[2] != k.shape[2]:
+        raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
+
+
+# What a user of PyTorch would write, by problem: f(torch, params, **inputs).
+EAGER = {
+    "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "copy": lambda torch, p, x: x.clone(),
+    "flash_attention": attention,
+    "gemm": gemm,
+    "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
+        x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
+    "linear": lambda torch, p, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+    "reduce_sum": lambda torch, p, x: x.sum(),
+    "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
+    "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
+    "transpose": lambda torch, p, x: x.t().contiguous(),
+    "transpose_inplace": lambda torch, p, x: x.copy_(x.t().contiguous()),
+    "vector_add": lambda torch, p, a, b: a + b,
+}
