@@ -7,11 +7,13 @@
 namespace ak::runtime {
 namespace {
 
-CUmemAllocationProp pinned_on(CUdevice device) {
+CUmemAllocationProp pinned_on(CUdevice device, Sharing sharing) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = device;
+  if (sharing == Sharing::other_processes)
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return properties;
 }
 
@@ -19,9 +21,9 @@ std::size_t whole_pages(std::size_t bytes, std::size_t page) { return (bytes + p
 
 }  // namespace
 
-VirtualMemory::VirtualMemory(std::size_t bytes, std::size_t gap, const std::string& what) {
+VirtualMemory::VirtualMemory(std::size_t bytes, std::size_t gap, const std::string& what, Sharing sharing) {
   check(driver().cuCtxGetDevice(&device_), "asking for the current device");
-  const CUmemAllocationProp properties = pinned_on(device_);
+  const CUmemAllocationProp properties = pinned_on(device_, sharing);
   std::size_t page = 0;
   check(driver().cuMemGetAllocationGranularity(&page, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
         "asking for the allocation granularity");
@@ -70,6 +72,14 @@ void VirtualMemory::map() {
   if (result == CUDA_SUCCESS) return;
   unmap();
   check(result, "opening device memory");
+}
+
+FileDescriptor VirtualMemory::share() const {
+  int descriptor = -1;
+  check(driver().cuMemExportToShareableHandle(&descriptor, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                              0),
+        "sharing device memory");
+  return FileDescriptor(descriptor);
 }
 
 // A failed release follows an error that was already reported (the context is lost).

@@ -24,12 +24,18 @@ constexpr std::size_t kMaxNote = 500, kMaxNotes = 20;
 
 milliseconds call_limit() { return milliseconds(static_cast<std::int64_t>(kReferenceLimitMs)); }
 
-ReferenceLaunch launch_of(const OpenProblem& problem) {
+bool on_gpu(const OpenProblem& problem) {
+  return problem.device == DeviceKind::cuda && !problem.python->on_cpu;
+}
+
+ReferenceLaunch launch_of(const OpenProblem& problem, const std::optional<DeviceExchange>& exchange) {
   const PythonProcess& python = *problem.python;
   ReferenceLaunch launch{.program = python.program,
                          .path = python.path,
                          .readable = python.readable,
-                         .gpu = problem.device == DeviceKind::cuda && !python.on_cpu};
+                         .gpu = on_gpu(problem),
+                         .ordinal = problem.ordinal,
+                         .device_memory = exchange ? exchange->descriptor() : -1};
   launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
   // On the CPU device there is a process for every core.
   launch.threads = launch.gpu ? 0 : 1;
@@ -90,9 +96,17 @@ class ProcessReference::TwinCall final : public LibraryCall {
 
 ProcessReference::ProcessReference(RunContext& run_context)
     : run_context_(run_context),
-      process_((report_start(run_context), launch_of(run_context.problem))),
+      process_((report_start(run_context), make_device_exchange(),
+                launch_of(run_context.problem, device_exchange_))),
       exchange_(process_, run_context.stream) {
+  // PyTorch may have found no GPU, or not its memory; it says why in a note.
+  if (device_exchange_ && process_.facts().value("exchange", Json()) == Json("device"))
+    exchange_.use(*device_exchange_);
   open();
+}
+
+void ProcessReference::make_device_exchange() {
+  if (on_gpu(run_context_.problem)) device_exchange_.emplace();
 }
 
 void ProcessReference::open() {

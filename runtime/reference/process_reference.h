@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/reference/device_exchange.h"
 #include "runtime/reference/reference.h"
 #include "runtime/reference/reference_process.h"
 #include "runtime/reference/result_cache.h"
@@ -32,6 +33,7 @@ class ProcessReference final : public Reference {
   class TwinCall;
   using Key = ResultCache::Key;
 
+  void make_device_exchange();
   void open();
   [[nodiscard]] Result<Json, Outcome> ask(Json request, const std::string& what);
   [[nodiscard]] std::optional<Outcome> select(const WorkloadLayout& workload);
@@ -47,6 +49,7 @@ class ProcessReference final : public Reference {
   [[nodiscard]] ReferenceCost cost_of(const WorkloadLayout& workload, double ms) const;
 
   RunContext& run_context_;
+  std::optional<DeviceExchange> device_exchange_;
   ReferenceProcess process_;
   TensorExchange exchange_;
   ResultCache cache_;

@@ -87,13 +87,19 @@ std::string first_lines(const ReferenceLaunch& launch) {
                                    .program = launch.program,
                                    .readable = launch.readable,
                                    .gpu = launch.gpu,
+                                   .device_memory = launch.device_memory >= 0,
                                    .memory_bytes = memory_limit(launch.limits)};
   Json files = Json::object();
   for (const EmbeddedFile& file : reference_python_files())
     if (file.name != kBootFile) files[std::string(file.name)] = file.text;
-  const Json python{{"path", launch.path},   {"files", std::move(files)},
-                    {"entry", launch.entry}, {"filter", base64_encode(program_refusal())},
-                    {"gpu", launch.gpu},     {"threads", launch.threads}};
+  const Json python{{"path", launch.path},
+                    {"files", std::move(files)},
+                    {"entry", launch.entry},
+                    {"filter", base64_encode(program_refusal())},
+                    {"gpu", launch.gpu},
+                    {"ordinal", launch.ordinal},
+                    {"device_memory", launch.device_memory >= 0 ? Json(kExchangeBytes) : Json(0)},
+                    {"threads", launch.threads}};
   return to_json(confinement).dump() + "\n" + python.dump() + "\n";
 }
 
@@ -125,7 +131,7 @@ std::string signal_text(int signal) {
 
 ReferenceProcess::ReferenceProcess(const ReferenceLaunch& launch)
     : limits_(launch.limits), lines_(kMaxAnswerBytes) {
-  start();
+  start(launch.device_memory);
   const auto deadline = steady_clock::now() + limits_.start;
   std::string hello = first_lines(launch) + Json{{"id", ++last_id_}, {"do", "hello"}}.dump() + "\n";
   auto answer = exchange_lines(std::move(hello), deadline);
@@ -133,7 +139,7 @@ ReferenceProcess::ReferenceProcess(const ReferenceLaunch& launch)
   facts_ = std::move(answer).value();
 }
 
-void ReferenceProcess::start() {
+void ReferenceProcess::start(int device_memory) {
   std::array<int, 2> ends{-1, -1}, prints{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail_to("a socket pair");
   socket_.reset(ends[0]);
@@ -146,9 +152,15 @@ void ReferenceProcess::start() {
   const FileDescriptor input = above(null.get()), output = above(childs_prints.get()),
                        socket = above(childs_end.get()), memory = above(exchange_.descriptor());
   if (!input || !output || !socket || !memory) fail_to("descriptors");
-  static_assert(kReferenceSocket == 3 && kReferenceMemory == 4);
-  pid_ = spawn({program_file().string(), "worker", "--role", "reference"},
-               {input.get(), output.get(), output.get(), socket.get(), memory.get()});
+  static_assert(kReferenceSocket == 3 && kReferenceMemory == 4 && kReferenceDeviceMemory == 5);
+  std::vector<int> inherited{input.get(), output.get(), output.get(), socket.get(), memory.get()};
+  FileDescriptor of_device;
+  if (device_memory >= 0) {
+    of_device = above(device_memory);
+    if (!of_device) fail_to("descriptors");
+    inherited.push_back(of_device.get());
+  }
+  pid_ = spawn({program_file().string(), "worker", "--role", "reference"}, inherited);
 }
 
 ReferenceProcess::~ReferenceProcess() {

@@ -33,6 +33,8 @@ struct ReferenceLaunch {
       readable;                 ///< files and folders that it may read: its installation, the reference's
   std::string entry = "serve";  ///< module of runtime/reference/python whose main() answers requests
   bool gpu = false;             ///< it may use the driver
+  int ordinal = 0;              ///< of that GPU
+  int device_memory = -1;       ///< descriptor of `kExchangeBytes` that the GPU has, borrowed; -1: none
   int threads = 0;              ///< of PyTorch; 0: its own choice
   ReferenceLimits limits = {};
 };
@@ -45,7 +47,7 @@ struct ReferenceFailure {
 
 /// A Python interpreter with PyTorch behind a sandbox (docs/sandbox.md), which answers one request at a time:
 /// a line of JSON each way. The modules of runtime/reference/python come through its socket, tensors through
-/// `exchange`. It ends when this object, the thread that made it, or the other end of its socket does. Nothing that
+/// `exchange` or the device memory that it was given. It ends when this object, the thread that made it, or the other end of its socket does. Nothing that
 /// it says is trusted beyond being a result. One thread.
 class ReferenceProcess {
  public:
@@ -61,14 +63,14 @@ class ReferenceProcess {
   [[nodiscard]] const ExchangeMemory& exchange() const { return exchange_; }
   [[nodiscard]] bool lost() const { return !socket_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// What it said of itself at its start: {torch, device} of `serve`.
+  /// What it said of itself at its start: {torch, device, exchange} of `serve`.
   [[nodiscard]] const Json& facts() const { return facts_; }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
   enum class Step { going, ended, flood };
 
-  void start();
+  void start(int device_memory);
   [[nodiscard]] Result<Json, ReferenceFailure> exchange_lines(std::string request, TimePoint deadline);
   [[nodiscard]] Step move_bytes(std::string& request, TimePoint deadline);
   bool read_answers();

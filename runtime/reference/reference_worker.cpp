@@ -35,6 +35,7 @@ ReferenceConfinement confinement_from(const Json& json) {
           .program = json.at("program"),
           .readable = json.at("readable").get<std::vector<std::string>>(),
           .gpu = json.at("gpu"),
+          .device_memory = json.at("device_memory"),
           .memory_bytes = json.at("memory_bytes")};
 }
 
@@ -90,6 +91,7 @@ Json to_json(const ReferenceConfinement& confinement) {
           {"program", confinement.program},
           {"readable", confinement.readable},
           {"gpu", confinement.gpu},
+          {"device_memory", confinement.device_memory},
           {"memory_bytes", confinement.memory_bytes}};
 }
 
@@ -97,7 +99,8 @@ int become_reference_process() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const ReferenceConfinement confinement = confinement_from(Json::parse(read_line(kReferenceSocket)));
   if (::getppid() != confinement.parent) return static_cast<int>(ExitCode::environment);
-  ::syscall(SYS_close_range, static_cast<unsigned>(kReferenceMemory + 1), ~0U, 0U);
+  const int last = confinement.device_memory ? kReferenceDeviceMemory : kReferenceMemory;
+  ::syscall(SYS_close_range, static_cast<unsigned>(last + 1), ~0U, 0U);
   if (::chdir("/") != 0) return static_cast<int>(ExitCode::environment);
   // A file that it could make in spite of everything stays empty.
   set_hard_limit(RLIMIT_FSIZE, 0);

@@ -12,8 +12,9 @@
 
 namespace ak::runtime {
 
-/// Descriptors that a reference process inherits: its socket and its exchange memory.
-inline constexpr int kReferenceSocket = 3, kReferenceMemory = 4;
+/// Descriptors that a reference process inherits: its socket, its exchange memory, and that of the device where it
+/// has some.
+inline constexpr int kReferenceSocket = 3, kReferenceMemory = 4, kReferenceDeviceMemory = 5;
 /// What its Python runs first, of reference_python_files().
 inline constexpr std::string_view kBootFile = "boot.py";
 
@@ -23,6 +24,7 @@ struct ReferenceConfinement {
   std::string program;
   std::vector<std::string> readable;
   bool gpu = false;
+  bool device_memory = false;    ///< it inherits kReferenceDeviceMemory
   std::size_t memory_bytes = 0;  ///< 0: no limit
 };
 [[nodiscard]] Json to_json(const ReferenceConfinement& confinement);

@@ -18,12 +18,34 @@ std::optional<ReferenceFailure> TensorExchange::ask(const std::string& request, 
   return answer ? std::nullopt : std::optional(std::move(answer).error());
 }
 
+void TensorExchange::put_slice(CUdeviceptr from, std::size_t bytes) {
+  if (device_ != nullptr) {
+    const DeviceExchange::Mapping slice = device_->map();
+    check(driver().cuMemcpyDtoDAsync(slice.address(), from, bytes, stream_), "reading an input");
+    check(driver().cuStreamSynchronize(stream_), "reading an input");
+    return;
+  }
+  check(driver().cuStreamSynchronize(stream_), "waiting for an input");
+  check(driver().cuMemcpyDtoH(process_.exchange().bytes().data(), from, bytes), "reading an input");
+}
+
+/// The next slice takes the place of this one, so it waits.
+void TensorExchange::take_slice(CUdeviceptr to, std::size_t bytes) {
+  if (device_ != nullptr) {
+    const DeviceExchange::Mapping slice = device_->map();
+    check(driver().cuMemcpyDtoDAsync(to, slice.address(), bytes, stream_), "writing a result");
+    check(driver().cuStreamSynchronize(stream_), "writing a result");
+    return;
+  }
+  check(driver().cuMemcpyHtoDAsync(to, process_.exchange().bytes().data(), bytes, stream_),
+        "writing a result");
+  check(driver().cuStreamSynchronize(stream_), "writing a result");
+}
+
 std::optional<ReferenceFailure> TensorExchange::send(std::size_t tensor, BufferView from) {
   for (std::size_t offset = 0; offset < from.bytes; offset += kExchangeBytes) {
     const std::size_t bytes = std::min(kExchangeBytes, from.bytes - offset);
-    check(driver().cuStreamSynchronize(stream_), "waiting for an input");
-    check(driver().cuMemcpyDtoH(process_.exchange().bytes().data(), from.address + offset, bytes),
-          "reading an input");
+    put_slice(from.address + offset, bytes);
     if (auto failed = ask("put", tensor, offset, bytes)) return failed;
   }
   return std::nullopt;
@@ -34,10 +56,7 @@ std::optional<ReferenceFailure> TensorExchange::receive(const std::string& reque
   for (std::size_t offset = 0; offset < to.bytes; offset += kExchangeBytes) {
     const std::size_t bytes = std::min(kExchangeBytes, to.bytes - offset);
     if (auto failed = ask(request, tensor, offset, bytes)) return failed;
-    check(driver().cuMemcpyHtoDAsync(to.address + offset, process_.exchange().bytes().data(), bytes, stream_),
-          "writing a result");
-    // The next slice takes the place of this one.
-    check(driver().cuStreamSynchronize(stream_), "writing a result");
+    take_slice(to.address + offset, bytes);
   }
   return std::nullopt;
 }

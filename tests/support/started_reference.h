@@ -33,11 +33,12 @@ struct StartedReference {
   runtime::ReferenceProcess process;
 
   explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {},
-                            bool gpu = false)
+                            bool gpu = false, int device_memory = -1)
       : process({.program = python.program,
                  .path = python.path,
                  .readable = readable(python, folder.path()),
                  .gpu = gpu,
+                 .device_memory = device_memory,
                  .threads = 1,
                  .limits = limits}) {}
 
@@ -66,11 +67,19 @@ struct StartedReference {
   }
 
   Result<Json, runtime::ReferenceFailure> compute(std::chrono::milliseconds limit = kPatience) {
-    auto at = process.ask({{"do", "workload"}, {"axes", {{"N", 4}}}, {"shapes", {{4}, {4}}}}, limit);
+    auto at = select(4, limit);
     // Zeros, which the exchange memory begins with.
     if (at) at = process.ask({{"do", "put"}, {"tensor", 0}, {"offset", 0}, {"bytes", 16}}, limit);
-    const Json compute{{"do", "compute"}, {"part", "twin"}, {"mutation", ""}, {"scalars", Json::object()}};
-    return at ? process.ask(compute, limit) : at;
+    return at ? compute_twin(limit) : at;
+  }
+  /// A workload of `count` elements.
+  Result<Json, runtime::ReferenceFailure> select(std::size_t count,
+                                                 std::chrono::milliseconds limit = kPatience) {
+    return process.ask({{"do", "workload"}, {"axes", {{"N", count}}}, {"shapes", {{count}, {count}}}}, limit);
+  }
+  Result<Json, runtime::ReferenceFailure> compute_twin(std::chrono::milliseconds limit = kPatience) {
+    return process.ask({{"do", "compute"}, {"part", "twin"}, {"mutation", ""}, {"scalars", Json::object()}},
+                       limit);
   }
 
   /// What it says of a function `run` with this body.

@@ -112,6 +112,11 @@ def test_what_is_no_time_is_refused():
         raise AssertionError("%s was believed" % answer)
 
 
+def test_blocks_of_slow_calls_have_fewer_samples():
+    sizes = [pytorch_turns.samples_of_block([[ns], [1000]]) for ns in (1000, 2_500_000, 5_000_000, 14_000_000, 10**9)]
+    assert sizes == [8, 8, 4, 2, 2], sizes
+
+
 def test_what_a_side_says_of_itself_is_checked():
     facts = {"torch": "2.11.0", "cuda": "13.0", "device": "NVIDIA H200", "uuid": "", "columns": ["device", "wall"]}
     opening = {"peak_bytes": 5, "tf32": {"matmul.allow_tf32": True, "cudnn.allow_tf32": None}, "spin_cycles": 9}

@@ -23,7 +23,8 @@ from turn_outputs import difference
 
 PARTS = ("kernel", "baseline")
 PAIRS = 2  # of blocks in half a round: one in either order
-BLOCK_SAMPLES = 8  # a turn of some milliseconds: short against the drift of clocks and temperature (chosen)
+BLOCK_SAMPLES, MIN_BLOCK_SAMPLES = 8, 2
+BLOCK_NS = 20e6  # a turn of some milliseconds: short against the drift of clocks and temperature (chosen)
 # Two-sided 95 % points of Student's t by degrees of freedom, and the normal distribution's above.
 STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228,
              11: 2.201, 12: 2.179, 13: 2.160, 14: 2.145, 15: 2.131, 19: 2.093, 31: 2.040}
@@ -70,6 +71,11 @@ def checked_block(answer, count):
     return samples, late
 
 
+def samples_of_block(pair):
+    """Eight, and fewer where the slower part takes milliseconds: rounds tell more than samples of one block."""
+    return min(BLOCK_SAMPLES, max(MIN_BLOCK_SAMPLES, round(BLOCK_NS / max(median(samples) for samples in pair))))
+
+
 def checked_facts(facts):
     """What a side says of itself at its start. Raises SideError."""
     words = [facts.get(name) for name in ("torch", "cuda", "device", "uuid")]
@@ -104,6 +110,7 @@ class Turns:
         self.sides = sides
         self.spin_cycles = spin_cycles  # of both: a wait lets the GPU cool, so both have to wait as long
         self.first = random.randrange(2)
+        self.samples = BLOCK_SAMPLES
         self.late = [0, 0]
 
     def take(self, column, rounds, pairs):
@@ -121,18 +128,19 @@ class Turns:
             side.ask({"do": "move", "seeds": seeds}, MOVE_LIMIT_S)
         late = self.late
         self.late = [0, 0]
-        self.pair(column, swapped)  # does not count: after a move the first block has another clock and temperature
+        # Does not count: after a move the first block has another clock and temperature.
+        self.samples = samples_of_block(self.pair(column, swapped))
         self.late, self.first = late, random.randrange(2)
         return [self.pair(column, swapped) for _ in range(pairs)]
 
     def pair(self, column, swapped):
-        sets, samples, late = [random.randrange(2) for _ in range(BLOCK_SAMPLES)], [None, None], False
+        sets, samples, late = [random.randrange(2) for _ in range(self.samples)], [None, None], False
         for which in (self.first, 1 - self.first):
             side = self.sides[which ^ swapped]
             answer = side.ask({"do": "block", "part": PARTS[which], "column": column, "sets": sets,
                                "spin_cycles": self.spin_cycles}, BLOCK_LIMIT_S)
             try:
-                samples[which], count = checked_block(answer, BLOCK_SAMPLES)
+                samples[which], count = checked_block(answer, self.samples)
             except SideError as error:
                 raise SideError(f"{side.label} {error}")
             self.late[which] += count

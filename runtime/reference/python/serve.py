@@ -1,6 +1,6 @@
 """Computes a problem's reference for the device worker: exact results in float64, and the twin's.
 
-Tensors come and go through memory that both processes have mapped, a slice at a time.
+Tensors come and go through memory that both processes have mapped, a slice at a time: the GPU's where there is one.
 Nothing here confines what a user's file does: the process is confined before it runs Python.
 """
 
@@ -11,13 +11,13 @@ import time
 
 import torch
 
-from . import channel
+from . import channel, device_memory
 from .problems import TaskError
 from .repeats import same_result
 from .randomness import refuse_random_modules
 from .task import load, seed_everything
 
-EXCHANGE = 4  # the memory file that the process inherited
+EXCHANGE, DEVICE_EXCHANGE = 4, 5  # memory that the process inherited: a file, and the GPU's
 WEIGHT_SEED = 42
 UNUSED_BYTES = 1 << 30  # that PyTorch may hold on a GPU whose memory the kernels need, too (chosen)
 
@@ -50,30 +50,41 @@ class Slot:
 class Server:
     """One file, and one workload of it at a time."""
 
-    def __init__(self, exchange, gpu):
-        self.exchange = torch.frombuffer(exchange, dtype=torch.uint8)
+    def __init__(self, exchange, launch):
         self.notes = []
-        self.device = self.found_device(gpu)
+        self.device = self.found_device(launch)
+        self.exchange = self.found_exchange(exchange, launch["device_memory"])
         self.instance = None
         self.repeated = set()
         self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
+        self.constants_at = {}  # axes -> what constants() found: drawing the inputs of a large workload takes seconds
 
-    def found_device(self, gpu):
-        if not gpu:
+    def found_device(self, launch):
+        if not launch["gpu"]:
             return torch.device("cpu")
         try:
             torch.cuda.init()
-            return torch.device("cuda")
+            torch.cuda.set_device(launch["ordinal"])
+            return torch.device("cuda", launch["ordinal"])
         except Exception as error:  # no CUDA in this PyTorch (AssertionError), or the driver's refusal
             self.note("the reference runs on the CPU, for PyTorch cannot use the GPU: %s" % error)
             return torch.device("cpu")
+
+    def found_exchange(self, file, device_bytes):
+        if device_bytes and self.device.type == "cuda":
+            try:
+                return device_memory.mapped(DEVICE_EXCHANGE, device_bytes, self.device)
+            except (OSError, RuntimeError) as error:
+                self.note("tensors pass through the memory of the host: %s" % error)
+        return torch.frombuffer(file, dtype=torch.uint8)
 
     def handlers(self):
         return {name: getattr(self, name) for name in
                 ("hello", "open", "workload", "put", "compute", "get", "draw", "take_drawn")}
 
     def hello(self, request):
-        return {"torch": str(torch.__version__), "device": str(self.device)}
+        exchange = "device" if self.exchange.is_cuda else "host"
+        return {"torch": str(torch.__version__), "device": self.device.type, "exchange": exchange}
 
     def open(self, request):
         with open(request["file"], "rb") as file:
@@ -113,7 +124,13 @@ class Server:
     def put(self, request):
         begin, count = request["offset"], request["bytes"]
         self.slots[request["tensor"]].bytes[begin:begin + count].copy_(self.exchange[:count])
+        self.finish_copies()
         return {}
+
+    def finish_copies(self):
+        """The other process may write the exchange memory as soon as it has the answer."""
+        if self.exchange.is_cuda:
+            torch.cuda.synchronize()
 
     def compute(self, request):
         part, mutation = request["part"], request["mutation"] or None
@@ -165,8 +182,13 @@ class Server:
         """Numbers and None among the file's own inputs: those that the problem does not name keep their values."""
         if self.instance.call.make_inputs is None:
             return {}
-        own = self.instance.inputs(0)
-        return {name: value for name, value in own.items() if not isinstance(value, torch.Tensor)}
+        key = tuple(sorted(self.axes.items()))
+        if key not in self.constants_at:
+            own = self.drawn_by_file(0)
+            self.constants_at[key] = {name: value for name, value in own.items() if not isinstance(value, torch.Tensor)}
+            del own
+            self.return_memory()
+        return self.constants_at[key]
 
     def checked(self, outputs, part):
         wanted = [(index, layout) for index, layout in enumerate(self.layouts) if layout["output"]]
@@ -202,6 +224,7 @@ class Server:
         index, begin, count = request["tensor"], request["offset"], request["bytes"]
         contents = tensors[index].reshape(-1).view(torch.uint8)
         self.exchange[:count].copy_(contents[begin:begin + count])
+        self.finish_copies()
         if begin + count >= contents.numel():
             del contents, tensors[index]
             self.return_memory()
@@ -281,4 +304,4 @@ def short(dtype):
 def main(stream, launch):
     torch.set_num_threads(launch["threads"] or torch.get_num_threads())
     exchange = mmap.mmap(EXCHANGE, 0)
-    channel.serve(stream, Server(exchange, launch["gpu"]).handlers())
+    channel.serve(stream, Server(exchange, launch).handlers())

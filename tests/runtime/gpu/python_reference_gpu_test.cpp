@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <vector>
 
+#include "runtime/cuda/device_context.h"
+#include "runtime/reference/tensor_exchange.h"
 #include "tests/support/started_reference.h"
 
 namespace ak::testing {
@@ -17,6 +20,42 @@ TEST_CASE("a confined reference process computes on the GPU, and opens no connec
   CHECK(started.refusal_of("assert x.is_cuda; return x + 1") == "");
   CHECK_THAT(started.refusal_of("import socket; socket.socket(); return x + 1"),
              Catch::Contains("a reference may write no files, open no sockets"));
+}
+
+/// Floats that differ from slice to slice, and whose successors are floats.
+std::vector<float> numbered(std::size_t count) {
+  constexpr std::size_t kPrime = 1'000'003;
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % kPrime);
+  return values;
+}
+
+TEST_CASE("tensors of many slices go to a reference process and back through memory of the GPU") {
+  const auto python = python_here();
+  if (!python) return;
+  const runtime::DeviceContext context(0);
+  runtime::DeviceExchange memory;
+  StartedReference started(*python, {}, true, memory.descriptor());
+  CHECK(started.process.facts().at("exchange") == "device");
+  runtime::TensorExchange exchange(started.process, nullptr);
+  exchange.use(memory);
+
+  // Neither whole slices nor whole pages.
+  const std::size_t count = 2 * runtime::kExchangeBytes / sizeof(float) + 12'345,
+                    bytes = count * sizeof(float);
+  std::vector<float> values = numbered(count);
+  const runtime::DeviceBuffer x(bytes, "x"), y(bytes, "y");
+  runtime::check(runtime::driver().cuMemcpyHtoDAsync(x.address(), values.data(), bytes, nullptr),
+                 "writing x");
+  REQUIRE(started.open("def run(x):\n  return x + 1\n"));
+  REQUIRE(started.select(count));
+  CHECK_FALSE(exchange.send(0, x.view()));
+  REQUIRE(started.compute_twin());
+  CHECK_FALSE(exchange.receive("get", 1, y.view()));
+  std::vector<float> results(count);
+  runtime::check(runtime::driver().cuMemcpyDtoH(results.data(), y.address(), bytes), "reading y");
+  for (float& value : values) value += 1;
+  CHECK(results == values);
 }
 
 }  // namespace
