@@ -22,8 +22,11 @@ struct ExchangeReport {
 
 /// Writes definitions, workloads, solutions and traces of the database, and what is kept alongside it.
 /// @param all  failed variants, too
+/// @param problems  a problem folder, or a folder of such, of definitions that are not shipped: solutions of these have
+///                  a function to call only with it; empty: none
 [[nodiscard]] ExchangeReport export_exchange(const std::filesystem::path& database,
-                                             const std::filesystem::path& folder, bool all);
+                                             const std::filesystem::path& folder, bool all,
+                                             const std::filesystem::path& problems = {});
 
 /// Reads a data set into the database: definitions, workloads, and solutions in CUDA with a launch plan
 /// become rows; all that follows the rules is kept alongside it, so that an export has it again.

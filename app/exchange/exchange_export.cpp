@@ -8,6 +8,7 @@
 #include "app/exchange/exchange.h"
 #include "app/exchange/flashinfer_form.h"
 #include "codegen/export/export.h"
+#include "codegen/export/run_function.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "db/read/exchange_rows.h"
@@ -45,10 +46,12 @@ Json number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json("NaN");
 }
 
-/// The problem that a definition is of, where it is shipped and unchanged.
-std::shared_ptr<const ProblemInstance> shipped_problem(const db::ExchangedDefinition& row) {
+/// The problem in a folder that has this definition; null where there is none.
+std::shared_ptr<const ProblemInstance> problem_in(const fs::path& folder,
+                                                  const db::ExchangedDefinition& row) {
   try {
-    const codegen::Problem problem = codegen::load_problem(codegen::find_problem(row.problem));
+    const codegen::Problem problem = codegen::load_problem(folder);
+    if (problem.name != row.problem) return nullptr;
     std::map<std::string, std::string> params;
     for (const auto& [name, value] : row.params.items())
       params[name] = value.is_string() ? value.get<std::string>() : value.dump();
@@ -59,9 +62,37 @@ std::shared_ptr<const ProblemInstance> shipped_problem(const db::ExchangedDefini
   }
 }
 
+/// The problem that a definition is of, unchanged: a shipped one, or in one of the folders.
+std::shared_ptr<const ProblemInstance> problem_of(const db::ExchangedDefinition& row,
+                                                  const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders)
+    if (auto found = problem_in(folder, row)) return found;
+  try {
+    return problem_in(codegen::find_problem(row.problem), row);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+/// `folder`, or the folders in it, that have a problem.
+std::vector<fs::path> problem_folders(const fs::path& folder) {
+  constexpr const char* kProblemFile = "problem.json";
+  if (folder.empty()) return {};
+  if (fs::is_regular_file(folder / kProblemFile)) return {folder};
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (fs::is_regular_file(entry.path() / kProblemFile)) folders.push_back(entry.path());
+  if (folders.empty())
+    fail(ExitCode::bad_input, "{} has no problem folders; expected some with problem.json", folder.string());
+  std::ranges::sort(folders);
+  return folders;
+}
+
 class Exporter {
  public:
-  Exporter(const fs::path& database, bool all) : database_(database), all_(all) {
+  Exporter(const fs::path& database, bool all, const fs::path& problems)
+      : database_(database), all_(all), problems_(problem_folders(problems)) {
     if (fs::is_directory(kept_folder(database))) set_ = read_exchange(kept_folder(database), report_.faults);
     if (set_.notes.contains("variants")) imported_ = set_.notes["variants"];
   }
@@ -83,7 +114,9 @@ class Exporter {
   }
 
   void add_definition(const db::ExchangedDefinition& row) {
-    const Json plain = flashinfer_definition(row.definition);
+    const auto problem = problem_of(row, problems_);
+    Json plain = flashinfer_definition(row.definition);
+    if (problem != nullptr) plain["reference"] = codegen::reference_with_run(*problem);
     if (!fits("definition " + row.name, check_definition(plain))) return;
     if (!is_file_name(row.name) || !is_file_name(row.definition["op_type"].get<std::string>())) {
       report_.notes.push_back(
@@ -101,7 +134,6 @@ class Exporter {
           {{"definition", row.name}, {"workload", json}, {"solution", nullptr}, {"evaluation", nullptr}});
       added.notes["workloads"][workload.uid] = workload_notes(workload);
     }
-    const auto problem = shipped_problem(row);
     for (const db::ExchangedVariant& variant : db::exchanged_variants(database_, row.id, all_))
       add_variant(row, variant, problem.get(), shapes, added);
     merge_exchange(set_, added);
@@ -162,8 +194,10 @@ class Exporter {
     }
     Candidate chosen = std::move(candidate).value();
     chosen.tunables = variant.tunables.get<TunableValues>();
+    const codegen::ExportedSolution files = files_of(row, variant, chosen, problem);
     Json sources = Json::array();
-    const std::string entry = sources_of(row, variant, chosen, problem, sources);
+    for (const codegen::ExportedFile& file : files.files)
+      sources.push_back({{"path", file.path}, {"content", file.text}});
     std::string stem = variant.name.substr(0, variant.name.find('.'));
     std::ranges::replace_if(
         stem, [](char c) { return !is_file_name(std::string("a") + c); }, '_');
@@ -175,9 +209,9 @@ class Exporter {
             {"spec",
              {{"language", "cuda"},
               {"target_hardware", variant.devices.empty() ? Json{variant.arch} : Json(variant.devices)},
-              {"entry_point", entry},
+              {"entry_point", files.entry},
               {"dependencies", Json::array()},
-              {"destination_passing_style", true},
+              {"destination_passing_style", files.writes_outputs},
               {"binding", "torch"}}},
             {"sources", sources},
             {"description",
@@ -185,36 +219,27 @@ class Exporter {
   }
 
   /// The kernel first; with it, where its plan can be written as C++, a function that Python can call.
-  [[nodiscard]] std::string sources_of(const db::ExchangedDefinition& row,
-                                       const db::ExchangedVariant& variant, const Candidate& candidate,
-                                       const ProblemInstance* problem, Json& sources) {
-    const std::string name = [&] {
-      Definition named;
-      named.name = row.name;
-      return codegen::export_name(named);
-    }();
+  [[nodiscard]] codegen::ExportedSolution files_of(const db::ExchangedDefinition& row,
+                                                   const db::ExchangedVariant& variant,
+                                                   const Candidate& candidate,
+                                                   const ProblemInstance* problem) {
     const auto arch = parse_sm(variant.arch);
     if (problem != nullptr && arch) {
-      const auto files = codegen::export_files(*problem, candidate, *arch, {});
-      if (files.ok()) {
-        for (const codegen::ExportedFile& file : *files) {
-          if (file.path == name + ".cu" || file.path == name + ".h" || file.path == name + "_launch.cu")
-            sources.push_back({{"path", file.path}, {"content", file.text}});
-          if (file.path == fmt::format("torch/{}_torch.cpp", name))
-            sources.push_back(
-                {{"path", name + "_binding.cpp"}, {"content", codegen::plain_binding(file.text, name)}});
-        }
-        return fmt::format("{0}_binding.cpp::{0}", name);
-      }
+      auto files = codegen::solution_files(*problem, candidate, *arch);
+      if (files) return *std::move(files);
       report_.notes.push_back(
           fmt::format("variant {} goes without a function to call: {}", variant.id, files.error().message));
     }
+    Definition named;
+    named.name = row.name;
+    const std::string file = codegen::export_name(named) + ".cu";
     LaunchPlan plan = candidate.plan;
     plan.frozen = candidate.tunables;
     plan.problem = row.problem;
     plan.params = row.params;
-    sources.push_back({{"path", name + ".cu"}, {"content", with_plan(candidate.source, plan)}});
-    return fmt::format("{}.cu::{}", name, plan.launches.empty() ? "kernel" : plan.launches.front().kernel);
+    return {.files = {{file, with_plan(candidate.source, plan)}},
+            .entry =
+                fmt::format("{}::{}", file, plan.launches.empty() ? "kernel" : plan.launches.front().kernel)};
   }
 
   [[nodiscard]] static Json trace_json(const std::string& definition, const Json& workload,
@@ -257,6 +282,7 @@ class Exporter {
 
   fs::path database_;
   bool all_;
+  std::vector<fs::path> problems_;
   ExchangeSet set_;
   Json imported_ = Json::object();
   ExchangeReport report_;
@@ -266,8 +292,9 @@ class Exporter {
 
 fs::path kept_folder(const fs::path& database) { return database.string() + ".exchange"; }
 
-ExchangeReport export_exchange(const fs::path& database, const fs::path& folder, bool all) {
-  return Exporter(database, all).write(folder);
+ExchangeReport export_exchange(const fs::path& database, const fs::path& folder, bool all,
+                               const fs::path& problems) {
+  return Exporter(database, all, problems).write(folder);
 }
 
 }  // namespace ak::app

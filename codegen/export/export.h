@@ -46,8 +46,15 @@ struct ExportFacts {
 /// The definition's name as an identifier of C++ and Python: what functions and files are called.
 [[nodiscard]] std::string export_name(const Definition& definition);
 
-/// The source of the operators (torch/NAME_torch.cpp) as a pybind11 module with the one function NAME(),
-/// which takes inputs and then outputs. NAME.h has to be next to it.
-[[nodiscard]] std::string plain_binding(const std::string& operators, const std::string& name);
+/// A kernel as a solution for an evaluator of FlashInfer-Bench's data sets, which compiles files with PyTorch's
+/// extension builder and its defaults.
+struct ExportedSolution {
+  std::vector<ExportedFile> files;  ///< the kernel with its launch plan first
+  std::string entry;                ///< FILE::FUNCTION
+  bool writes_outputs = true;       ///< the function takes outputs after inputs; else it returns them
+};
+/// Errors as export_files(), and where the function would need a size that no input has.
+[[nodiscard]] Result<ExportedSolution> solution_files(const ProblemInstance& problem,
+                                                      const Candidate& candidate, const Arch& arch);
 
 }  // namespace ak::codegen

@@ -24,22 +24,24 @@ std::string parameter_name(const std::string& tensor) {
   return std::ranges::find(kOwnNames, tensor) == kOwnNames.end() ? tensor : tensor + "_";
 }
 
-/// What checks an exported kernel is a program with the reference in it.
-constexpr const char* kNoKernel =
-    "its reference is a Python file, which the exported benchmark cannot check against; of a KernelBench "
-    "task the format "
-    "kernelbench writes a module";
+/// The benchmark is a program with the reference in it, which has to be a kernel.
+bool has_benchmark(const ExportSubject& subject) { return !subject.problem.python; }
 
 std::string cmake_file(const ExportSubject& subject) {
   std::vector<std::string> options;
   for (const std::string& option : subject.candidate.plan.options) options.push_back(nvcc_flag(option));
   const std::string target =
       fmt::format("SHELL:-gencode arch=compute_{0},code=sm_{0}", subject.arch.sm().substr(3));
+  const bool benchmark = has_benchmark(subject);
   return export_text(
       "CMakeLists.txt",
       {{"name", subject.name},
        {"kernel_options", fmt::format("{}{}{}", target, options.empty() ? "" : " ", fmt::join(options, " "))},
-       {"benchmark_options", target}});
+       {"and_benchmark", benchmark ? ", and its benchmark" : ""},
+       {"run_benchmark", benchmark ? fmt::format(" && build/{}_benchmark", subject.name) : ""},
+       {"benchmark", benchmark ? export_text("benchmark_target.txt",
+                                             {{"name", subject.name}, {"benchmark_options", target}})
+                               : ""}});
 }
 
 std::string tensor_rows(const ExportSubject& subject) {
@@ -107,6 +109,26 @@ std::string prepared_operators(const ExportSubject& subject) {
       subject.name);
 }
 
+std::string build_text(const ExportSubject& subject) {
+  if (!has_benchmark(subject))
+    return fmt::format(
+        "`CMakeLists.txt` builds the library `{}`: `cmake -S . -B build && cmake --build build`. The "
+        "reference is a "
+        "Python file, so what checks the kernel is `torch/check.py`.",
+        subject.name);
+  return fmt::format(
+      "`CMakeLists.txt` builds the library `{0}` and `{0}_benchmark`, which checks the function against the "
+      "problem's "
+      "reference\nand times it: `cmake -S . -B build && cmake --build build && build/{0}_benchmark`.",
+      subject.name);
+}
+
+std::string build_row(const ExportSubject& subject) {
+  return has_benchmark(subject)
+             ? fmt::format("| `{}_benchmark.cu`, `CMakeLists.txt` | check and benchmark |", subject.name)
+             : "| `CMakeLists.txt` | the library |";
+}
+
 std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
   const Definition& definition = subject.problem.definition;
   std::vector<std::string> sizes, inputs;
@@ -129,6 +151,8 @@ std::string readme(const ExportSubject& subject, const ExportFacts& facts) {
                       {"prepared", prepared_arguments(subject)},
                       {"prepared_operators", prepared_operators(subject)},
                       {"inputs", fmt::format("{}", fmt::join(inputs, ", "))},
+                      {"build", build_text(subject)},
+                      {"build_row", build_row(subject)},
                       {"version", facts.version},
                       {"origin", facts.origin}});
 }
@@ -191,10 +215,10 @@ Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, c
   const ExportSubject subject = export_subject(problem, candidate, arch);
   Result<std::vector<ExportedFile>> sources = export_sources(subject);
   if (!sources) return sources;
-  if (problem.python) return InputError{kNoKernel};
   std::vector<ExportedFile> files = *std::move(sources);
-  files.push_back(
-      {subject.name + "_benchmark.cu", emit_exported_benchmark(problem, candidate, arch, subject.name)});
+  if (has_benchmark(subject))
+    files.push_back(
+        {subject.name + "_benchmark.cu", emit_exported_benchmark(problem, candidate, arch, subject.name)});
   files.push_back({"CMakeLists.txt", cmake_file(subject)});
   files.push_back({"README.md", readme(subject, facts)});
   for (ExportedFile& file : export_torch(subject)) files.push_back(std::move(file));

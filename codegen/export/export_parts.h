@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "codegen/export/export.h"
 
 namespace ak::codegen {
+
+/// What torch.utils.cpp_extension defines: it takes the arithmetic of small types away, which kernels use.
+inline constexpr std::array<std::string_view, 6> kTakenAway{
+    "__CUDA_NO_HALF_OPERATORS__",     "__CUDA_NO_HALF_CONVERSIONS__",     "__CUDA_NO_HALF2_OPERATORS__",
+    "__CUDA_NO_BFLOAT16_OPERATORS__", "__CUDA_NO_BFLOAT16_CONVERSIONS__", "__CUDA_NO_BFLOAT162_OPERATORS__"};
 
 /// A tensor as the launch function takes it.
 struct ExportedTensor {
@@ -58,8 +64,9 @@ struct ExportSubject {
 /// torch/: the source of the operators, how it is built, and a check against the definition's reference.
 [[nodiscard]] std::vector<ExportedFile> export_torch(const ExportSubject& subject);
 
-/// A pybind11 module with the one function NAME(), which takes inputs and returns outputs. NAME.h has to be next to it.
-[[nodiscard]] std::string module_binding(const ExportSubject& subject);
+/// A pybind11 module with the one function NAME(), which takes inputs and returns outputs, or with `writes_outputs` takes
+/// these, too. NAME.h has to be next to it.
+[[nodiscard]] std::string module_binding(const ExportSubject& subject, bool writes_outputs = false);
 
 /// Axes that vary and are no size of an input: who calls a function of PyTorch has to give them.
 [[nodiscard]] std::vector<std::string> sizes_without_input(const ExportSubject& subject);

@@ -10,10 +10,15 @@
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
+#include "codegen/export/run_function.h"
 #include "core/text/json.h"
 
 namespace ak::codegen {
 namespace {
+
+// What check.py compares in seconds; references that come with problems keep some copies of what they compute (chosen).
+constexpr const char* kCheckBytes = "1 << 30";
+constexpr const char* kPythonCheckBytes = "1 << 36";
 
 /// Where the operator finds the size of an axis.
 struct AxisSource {
@@ -387,6 +392,16 @@ AxisValues all_sizes(const ExportSubject& subject, const Workload& workload) {
   return sizes;
 }
 
+/// Of a Python file those at its own sizes, at which it draws its inputs.
+std::vector<Workload> checked_shapes(const ExportSubject& subject) {
+  std::vector<Workload> shapes;
+  std::ranges::copy_if(subject.problem.workloads, std::back_inserter(shapes), [&](const Workload& workload) {
+    return workload.tier != WorkloadTier::deep &&
+           (!subject.problem.python || workload.has(WorkloadRole::time));
+  });
+  return shapes;
+}
+
 std::string check_file(const ExportSubject& subject) {
   std::string inputs, outputs, workloads, axes;
   for (const ExportedTensor& tensor : subject.tensors) {
@@ -404,10 +419,9 @@ std::string check_file(const ExportSubject& subject) {
   for (const Axis& axis : subject.problem.definition.axes)
     if (axis.value)
       axes += fmt::format("{}{}: {}", axes.empty() ? "" : ", ", python_text(axis.name), *axis.value);
-  for (const Workload& workload : subject.problem.workloads)
-    if (workload.tier != WorkloadTier::deep)
-      workloads += fmt::format("    ({}, {}),\n", python_text(workload.name),
-                               Json(all_sizes(subject, workload)).dump());
+  for (const Workload& workload : checked_shapes(subject))
+    workloads +=
+        fmt::format("    ({}, {}),\n", python_text(workload.name), Json(all_sizes(subject, workload)).dump());
   // Twice the harness's bound: PyTorch's reference may sum in the element type itself.
   const double bound =
       2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0);
@@ -420,6 +434,7 @@ std::string check_file(const ExportSubject& subject) {
                                   {"given_axes", given_axes_list(subject)},
                                   {"prepares", subject.candidate.plan.prepare.empty() ? "False" : "True"},
                                   {"bound", fmt::format("{:.9g}", bound)},
+                                  {"max_bytes", subject.problem.python ? kPythonCheckBytes : kCheckBytes},
                                   {"arch_list", torch_arch(subject.arch)},
                                   {"nvcc_options", target_flags(subject)}});
 }
@@ -433,7 +448,7 @@ std::vector<ExportedFile> export_torch(const ExportSubject& subject) {
           {"torch/setup.py", setup_file(subject)},
           {"torch/pyproject.toml", export_text("pyproject.toml", {})},
           {fmt::format("torch/{}/__init__.py", subject.name), package_file(subject)},
-          {"torch/reference.py", subject.problem.definition.reference},
+          {"torch/reference.py", reference_with_run(subject.problem)},
           {"torch/check.py", check_file(subject)}};
 }
 
@@ -447,12 +462,8 @@ static std::string bound(const std::string& operators, const std::string& name, 
          fmt::format("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def(\"{}\", &{}); }}\n", name, function);
 }
 
-std::string plain_binding(const std::string& operators, const std::string& name) {
-  return bound(operators, name, "compute_out");
-}
-
-std::string module_binding(const ExportSubject& subject) {
-  return bound(TorchWriter(subject).source(), subject.name, "compute");
+std::string module_binding(const ExportSubject& subject, bool writes_outputs) {
+  return bound(TorchWriter(subject).source(), subject.name, writes_outputs ? "compute_out" : "compute");
 }
 
 std::vector<std::string> sizes_without_input(const ExportSubject& subject) {
@@ -471,10 +482,7 @@ std::string target_flags(const ExportSubject& subject) {
   const std::string sm = subject.arch.sm().substr(3);
   std::vector<std::string> flags{"\"-O3\"", "\"-std=c++20\"",
                                  fmt::format("\"-gencode=arch=compute_{0},code=sm_{0}\"", sm)};
-  // torch.utils.cpp_extension takes the arithmetic of small types away, which kernels use.
-  for (const char* taken : {"HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_OPERATORS",
-                            "BFLOAT16_CONVERSIONS", "BFLOAT162_OPERATORS"})
-    flags.push_back(fmt::format("\"-U__CUDA_NO_{}__\"", taken));
+  for (const std::string_view taken : kTakenAway) flags.push_back(fmt::format("\"-U{}\"", taken));
   for (const std::string& option : subject.candidate.plan.options)
     flags.push_back(fmt::format("\"{}\"", nvcc_flag(option)));
   return fmt::format("[{}]", fmt::join(flags, ", "));

@@ -10,6 +10,7 @@
 #include "codegen/emit/emit.h"
 #include "codegen/emit/launch_text.h"
 #include "codegen/export/cpp_expression.h"
+#include "codegen/export/run_function.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/text/file.h"
 #include "tests/support/temporary_folder.h"
@@ -200,6 +201,77 @@ TEST_CASE("what cannot be exported says why") {
   const auto scalar = codegen::export_files(problem, candidate, kHopper, kFacts);
   REQUIRE_FALSE(scalar.ok());
   CHECK_THAT(scalar.error().message, Catch::Contains("no input tensors"));
+}
+
+TEST_CASE("a solution's reference fixes the params that its problem has") {
+  const auto run_of = [](const char* name, const std::map<std::string, std::string>& params) {
+    return codegen::reference_with_run(*problem_of(name, params));
+  };
+  CHECK_THAT(run_of("activation", {{"function", "relu"}}),
+             Catch::EndsWith("def run(x):\n    return _run_with_params(x, function=\"relu\")\n"));
+  CHECK_THAT(run_of("flash_attention", {{"causal", "true"}}),
+             Catch::EndsWith("return _run_with_params(q, k, v, causal=True)\n"));
+  const std::string gemm = run_of("gemm", {{"bias", "true"}, {"b_layout", "column"}});
+  CHECK_THAT(gemm, Catch::Contains("def run(a, b, bias):\n") && Catch::Contains("b_layout=\"column\"") &&
+                       !Catch::Contains("bias=True"));
+  CHECK(run_of("softmax", {}).find("_run_with_params") == std::string::npos);
+}
+
+TEST_CASE("a reference in a Python file of any form becomes a function run()") {
+  auto problem = *problem_of("softmax", {});
+  const auto run_of = [&](const char* kind, const std::string& source) {
+    problem.python = PythonReference{.file = "", .source = source, .kind = kind};
+    return codegen::reference_with_run(problem);
+  };
+  const std::string own = "def run(x):\n    return x\n";
+  CHECK(run_of("function", own) == own);
+  CHECK_THAT(run_of("function", "def _help(x):\n    return x\ndef double(x):\n    return 2 * x\n"),
+             Catch::Contains("return double(*args, **kwargs)"));
+  CHECK_THAT(run_of("function", own + "\ndef get_inputs():\n    return [1]\n"),
+             Catch::Contains("drawn = get_inputs()"));
+  CHECK_THAT(run_of("kernelbench", "class Model(torch.nn.Module):\n    pass\n"),
+             Catch::Contains("_MODULES.append(Model(") && Catch::Contains("def run(x):"));
+  const std::string board = "def ref_kernel(data):\n    return data\n";
+  CHECK(run_of("gpu_mode", board) == board);  // x is none of what it takes
+  problem.definition.inputs.front().name = "data_0";
+  CHECK_THAT(run_of("gpu_mode", board),
+             Catch::Contains("def run(data_0):\n    return ref_kernel((data_0,))"));
+}
+
+TEST_CASE("a solution compiles by the defaults of an evaluator's builder of PyTorch extensions") {
+  const auto problem = problem_of("softmax", {{"dtype", "bfloat16"}});
+  const auto solution =
+      codegen::solution_files(*problem, template_of(*problem, "softmax_registers.cu"), kAmpere);
+  REQUIRE(solution.ok());
+  const std::string name = codegen::export_name(problem->definition);
+  CHECK(solution->entry == name + "_binding.cpp::" + name);
+  CHECK(solution->writes_outputs);
+  CHECK(solution->files.front().path == name + ".cuh");  // no .cu, which would be compiled by itself
+  CHECK_THAT(file_of(solution->files, name + "_binding.cpp"), Catch::Contains("&compute_out)"));
+  if (nvcc_is_missing()) return;
+  const TemporaryFolder folder;
+  for (const codegen::ExportedFile& file : solution->files) write_in(folder, file.path, file.text);
+  const Ended built =
+      shell(folder.path(),
+            "nvcc -std=c++17 -gencode arch=compute_80,code=sm_80 -D__CUDA_NO_HALF_OPERATORS__ "
+            "-D__CUDA_NO_BFLOAT16_CONVERSIONS__ -D__CUDA_NO_HALF2_OPERATORS__ -c " +
+                name + "_launch.cu -o l.o");
+  INFO(built.output);
+  CHECK(built.exit_code == 0);
+}
+
+TEST_CASE("a solution returns its outputs where an evaluator could not make them") {
+  auto problem = *problem_of("softmax", {{"dtype", "float32"}});
+  const Candidate candidate = template_of(problem, "softmax_registers.cu");
+  Axis half;
+  half.name = "H";
+  half.derived = Expression::parse("N // 2").value();
+  problem.definition.axes.push_back(half);
+  problem.definition.outputs.front().shape = {{"M", "H"}};
+  const auto solution = codegen::solution_files(problem, candidate, kAmpere);
+  REQUIRE(solution.ok());
+  CHECK_FALSE(solution->writes_outputs);
+  CHECK_THAT(solution->files.back().text, Catch::Contains("&compute)"));
 }
 
 // ---- expressions ---------------------------------------------------------------------------------------

@@ -303,7 +303,25 @@ TEST_CASE(
                    runtime::find_python("").program, files + "try_model_new.py", folder + "/model_new.py"});
   INFO(ran.out << ran.err);
   CHECK(ran.exit_code == 0);
-  const ProgramResult refused = exported((box.folder / "other").string(), {});
-  CHECK(refused.exit_code == code(ExitCode::no_kernel));
-  CHECK_THAT(refused.err, Catch::Contains("the format kernelbench"));
+}
+
+TEST_CASE("a kernel for a Python problem is exported as a folder that is checked against the file itself") {
+  if (!has_pytorch()) return;
+  const std::string files = AK_SOURCE_DIR "/tests/tools/kernelbench_task/";
+  Sandbox box;
+  REQUIRE(make(box, read_file(files + "task.py")).exit_code == 0);
+  const std::string folder = (box.folder / "out").string();
+  const ProgramResult written =
+      box.run({"export", files + "linear.cu", "--problem", (box.folder / "made").string(), "--arch", "sm_90a",
+               "--output", folder});
+  INFO(written.out << written.err);
+  REQUIRE(written.exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder + "/model_benchmark.cu"));
+  CHECK_THAT(read_file(folder + "/README.md"), Catch::Contains("The reference is a Python file"));
+  CHECK_THAT(read_file(folder + "/CMakeLists.txt"), !Catch::Contains("benchmark"));
+  const ProgramResult ran =
+      run_program({"/usr/bin/env", "PYTHONDONTWRITEBYTECODE=1", runtime::find_python("").program,
+                   files + "try_reference.py", folder + "/torch/reference.py"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
 }

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 constexpr const char* kDataSetExportExamples =
     "Examples:\n"
     "  alphakernel exchange export dataset/   # definitions, workloads, solutions and traces of the "
-    "database\n";
+    "database\n"
+    "  alphakernel exchange export dataset/ --problems tasks/    # with the problem folders of a benchmark\n";
 constexpr const char* kDataSetImportExamples =
     "Examples:\n"
     "  alphakernel exchange import dataset/ --db new.db\n"
@@ -146,6 +147,9 @@ ExchangeVerbs add_exchange_verbs(CLI::App& app, ExchangeFlags& flags) {
       add("check", "Check a data set; exit code 3 where something breaks the rules.", kDataSetCheckExamples);
   to->add_flag("--all", flags.all, "write variants that failed, too");
   to->add_flag("--force", flags.force, "write into a folder that is not empty");
+  to->add_option("--problems", flags.problems,
+                 "a problem folder of yours, or a folder of such: definitions of these become solutions that "
+                 "can be called");
   for (CLI::App* sub : {to, from}) sub->add_option("--db", flags.database, "performance database");
   from->add_option("--problems", flags.problems,
                    "make problem folders there, of KernelBench, GPU MODE or FlashInfer-Bench tasks");
@@ -171,7 +175,7 @@ int export_set(const fs::path& database, const ExchangeFlags& flags) {
   if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
   if (!flags.force && fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     fail(ExitCode::output, "{} is not empty; --force writes into it", folder);
-  print_report(app::export_exchange(database, folder, flags.all), folder, flags.json);
+  print_report(app::export_exchange(database, folder, flags.all, flags.problems), folder, flags.json);
   return 0;
 }
 
@@ -186,7 +190,7 @@ int run_exchange(const app::Arguments& arguments) {
   const ExchangeVerbs verbs = add_exchange_verbs(app, flags);
   if (!parse(app, arguments)) return 0;
   if (verbs.only->parsed()) return check(flags.folder, flags.json);
-  if (!flags.problems.empty())
+  if (verbs.from->parsed() && !flags.problems.empty())
     return import_tasks(tasks_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
   const fs::path file = app::database_file(flags.database, app::load_config());
   if (verbs.to->parsed()) return export_set(file, flags);

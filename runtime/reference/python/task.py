@@ -53,6 +53,7 @@ class Task:
         namespace = self.namespace({})
         self.entry = entries.choose(self.source, namespace, kind)
         self.kind = self.entry.kind
+        self.forms = {}  # sizes -> how arguments nest: to draw large inputs to see it takes half a minute
         self.sizes = self.entry.sizes({name: size.value for name, size in self._found.items()})
 
     def tree(self):
@@ -132,7 +133,7 @@ class Instance:
     def _named(self, drawn):
         """Flat names for (possibly nested) arguments by parameter."""
         named, taken = {}, set(self._taken)
-        self._template = drawn
+        self._template = values.mapped_leaves(drawn, lambda path: None)
         self._paths = {}
         for path, leaf in values.flattened(drawn):
             if not values.is_leaf(leaf):
@@ -142,6 +143,7 @@ class Instance:
             taken.add(name)
             named[name] = leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
             self._paths[name] = path
+        self.task.forms[tuple(self.sizes.items())] = (self._template, self._paths)
         return named
 
     def run(self, inputs, weights=None, precision="declared", mutation=None):
@@ -180,6 +182,8 @@ class Instance:
             # A function whose inputs the problem draws: its arguments are named as they are.
             self._paths = {name: (name,) for name in self.call.parameters}
             self._template = dict.fromkeys(self.call.parameters)
+        elif self._template is None and tuple(self.sizes.items()) in self.task.forms:
+            self._template, self._paths = self.task.forms[tuple(self.sizes.items())]
         elif self._template is None:
             self.inputs(0)
         unknown = [name for name in inputs if name not in self._paths]

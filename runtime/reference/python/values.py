@@ -44,14 +44,19 @@ def flattened(value, path=()):
     return [pair for key, part in parts for pair in flattened(part, path + (key,))]
 
 
-def rebuilt(template, leaves, path=()):
-    """`template` with its leaves taken from `leaves` (by path)."""
+def mapped_leaves(template, change, path=()):
+    """`template` with change(path) in the place of every leaf."""
     if isinstance(template, dict):
-        return {key: rebuilt(part, leaves, path + (key,)) for key, part in template.items()}
+        return {key: mapped_leaves(part, change, path + (key,)) for key, part in template.items()}
     if isinstance(template, (list, tuple)):
-        parts = [rebuilt(part, leaves, path + (index,)) for index, part in enumerate(template)]
+        parts = [mapped_leaves(part, change, path + (index,)) for index, part in enumerate(template)]
         return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
-    return leaves[path]
+    return change(path)
+
+
+def rebuilt(template, leaves):
+    """`template` with its leaves taken from `leaves` (by path)."""
+    return mapped_leaves(template, lambda path: leaves[path])
 
 
 def results(value):
