@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/device_context.h"
 #include "runtime/reference/tensor_exchange.h"
+#include "tests/support/sandbox.h"
 #include "tests/support/started_reference.h"
 
 namespace ak::testing {
@@ -56,6 +57,34 @@ TEST_CASE("tensors of many slices go to a reference process and back through mem
   runtime::check(runtime::driver().cuMemcpyDtoH(results.data(), y.address(), bytes), "reading y");
   for (float& value : values) value += 1;
   CHECK(results == values);
+}
+
+/// Sums of rows: with 2 Mi rows of 2 Ki floats an input of 17 GB, as the largest task of KernelBench's level 1 has.
+constexpr const char* kLargeTask =
+    "import torch\nROWS = 2097152\nCOLUMNS = 2048\n"
+    "class Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.sum(x, 1)\n"
+    "def get_inputs():\n    return [torch.rand(ROWS, COLUMNS)]\n"
+    "def get_init_inputs():\n    return []\n";
+
+TEST_CASE("a task with an input of 17 GB is checked and timed on one GPU") {
+  if (!python_here()) return;
+  constexpr std::int64_t kNeeded =
+      75'000'000'000;  // the input, and what the reference makes of it in float64
+  if (runtime::DeviceContext(0).facts().memory_bytes < kNeeded) {
+    WARN("skipped: this GPU has less than 75 GB of memory");
+    return;
+  }
+  Sandbox box;
+  const std::string folder = (box.folder / "made").string();
+  const ProgramResult made =
+      box.run({"problem", "new", folder, "--from-python", box.write("model.py", kLargeTask)});
+  INFO(made.out << made.err);
+  REQUIRE(made.exit_code == 0);
+  const ProgramResult evaluated =
+      box.run({"evaluate", folder + "/start.cu", "--problem", folder, "--arch", "native", "--unaudited"});
+  INFO(evaluated.out << evaluated.err);
+  CHECK(evaluated.exit_code == 0);
+  CHECK_THAT(evaluated.out, Catch::Contains("given") && Catch::Contains("GB/s"));
 }
 
 }  // namespace
