@@ -16,6 +16,7 @@ import pathlib
 import random
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -100,11 +101,20 @@ def normal(ptx: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def machine_code(ptx: pathlib.Path, arch: str) -> str:
+def machine_code(ptx: pathlib.Path, arch: str) -> dict[str, bytes]:
+    """{section: bytes} of the kernels' instructions that ptxas makes."""
     cubin = ptx.with_suffix(".cubin")
     subprocess.run(["ptxas", f"-arch={arch}", str(ptx), "-o", str(cubin)], check=True, capture_output=True)
-    text = subprocess.run(["cuobjdump", "-sass", str(cubin)], check=True, capture_output=True, text=True).stdout
-    return "\n".join(sorted(text.split("Function : "))[1:])
+    elf = cubin.read_bytes()  # 64-bit ELF: e_shoff, then e_shentsize, e_shnum, e_shstrndx
+    table, (size, count, names) = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<HHH", elf, 58)
+    sections = [struct.unpack_from("<IIQQQQ", elf, table + i * size) for i in range(count)]
+    text = {}
+    for name, _, _, _, at, length in sections:
+        begin = sections[names][4] + name
+        label = elf[begin:elf.index(b"\0", begin)].decode()
+        if label.startswith(".text."):
+            text[label] = elf[at:at + length]
+    return text
 
 
 class Case:

@@ -11,43 +11,41 @@
 
 namespace ak {
 
-/// Element types of operands. Sum is what products are summed in, PER_32_BYTES how many elements one instruction takes
-/// along k.
+/// Element types of operands. Sum is what their products are summed in.
 struct f16 {
   using Sum = float;
   static constexpr int kBytes = 2;
-  static constexpr char kName[] = "f16";
 };
 struct bf16 {
   using Sum = float;
   static constexpr int kBytes = 2;
-  static constexpr char kName[] = "bf16";
 };
 struct tf32 {
   using Sum = float;
   static constexpr int kBytes = 4;
-  static constexpr char kName[] = "tf32";
 };
 struct e4m3 {
   using Sum = float;
   static constexpr int kBytes = 1;
-  static constexpr char kName[] = "e4m3";
 };
 struct e5m2 {
   using Sum = float;
   static constexpr int kBytes = 1;
-  static constexpr char kName[] = "e5m2";
 };
 struct s8 {
   using Sum = int;
   static constexpr int kBytes = 1;
-  static constexpr char kName[] = "s8";
 };
 struct u8 {
   using Sum = int;
   static constexpr int kBytes = 1;
-  static constexpr char kName[] = "u8";
 };
+
+// Whether two types are the same one.
+template <class A, class B>
+constexpr bool kSame = false;
+template <class A>
+constexpr bool kSame<A, A> = true;
 
 // The element type of a C++ type.
 template <class T>
@@ -76,17 +74,21 @@ struct ElementOf<unsigned char> {
 template <class T>
 using Element = typename ElementOf<T>::type;
 
-/// Rounds a pair to Element (f16 or bf16), `low` in the low half: one instruction.
-template <class Element>
+/// Rounds a pair to Type (f16 or bf16), `low` in the low half: one instruction.
+template <class Type>
 __device__ __forceinline__ u32 pack_pair(float low, float high) {
   u32 pair;
-  asm("cvt.rn.%3x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low), "C"(Element::kName));
+  if constexpr (kSame<Type, bf16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  }
   return pair;
 }
 /// Both halves of a pair as floats, exactly.
-template <class Element>
+template <class Type>
 __device__ __forceinline__ float2 unpack_pair(u32 pair) {
-  if constexpr (Element::kName[0] == 'b') {
+  if constexpr (kSame<Type, bf16>) {
     return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
   } else {
     return __half22float2(*reinterpret_cast<const __half2*>(&pair));

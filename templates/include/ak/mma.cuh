@@ -13,19 +13,24 @@
 
 namespace ak {
 
-/// d (16 x 8) += a b over 32 bytes of k. In: f16, bf16, tf32, e4m3, e5m2 with float sums.
+/// d (16 x 8) += a b over 32 bytes of k. In: f16, bf16, tf32, e4m3, e5m2 with float sums, s8, u8 with int sums.
 template <class In>
-__device__ __forceinline__ void mma(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k%10.row.col.f32.%11.%11.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "n"(32 / In::kBytes), "C"(In::kName));
-}
-/// The same for s8 and u8, with int sums.
-template <class In>
-__device__ __forceinline__ void mma(int (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.%10.%10.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "C"(In::kName));
-}
+__device__ __forceinline__ void mma(typename In::Sum (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
+
+#define AKM_TYPE(In, LETTER, SHAPE)                                                                            \
+  template <>                                                                                                  \
+  __device__ __forceinline__ void mma<In>(In::Sum(&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {                 \
+    asm("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"           \
+        : LETTER(d[0]), LETTER(d[1]), LETTER(d[2]), LETTER(d[3])                                               \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                       \
+  }
+AKM_TYPE(f16, "+f", "m16n8k16.row.col.f32.f16.f16.f32")
+AKM_TYPE(bf16, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+AKM_TYPE(tf32, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")
+AKM_TYPE(e4m3, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+AKM_TYPE(e5m2, "+f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+AKM_TYPE(s8, "+r", "m16n8k32.row.col.s32.s8.s8.s32")
+AKM_TYPE(u8, "+r", "m16n8k32.row.col.s32.u8.u8.s32")
+#undef AKM_TYPE
 
 }  // namespace ak

@@ -17,7 +17,11 @@ namespace ak {
 template <class Format>
 __device__ __forceinline__ u16 pack_fp8(float first, float second) {
   u16 pair;
-  asm("cvt.rn.satfinite.%3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first), "C"(Format::kName));
+  if constexpr (kSame<Format, e4m3>) {
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  }
   return pair;
 }
 /// Four floats as fp8 in 32 bits.
@@ -29,7 +33,11 @@ __device__ __forceinline__ u32 pack_fp8(float a, float b, float c, float d) {
 template <class Format>
 __device__ __forceinline__ __half2 unpack_fp8(u16 pair) {
   u32 halves;
-  asm("cvt.rn.f16x2.%2x2 %0, %1;" : "=r"(halves) : "h"(pair), "C"(Format::kName));
+  if constexpr (kSame<Format, e4m3>) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  } else {
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  }
   return *reinterpret_cast<__half2*>(&halves);
 }
 

@@ -14,8 +14,8 @@ struct TilePlace {
 };
 
 /// Place of tile `index` of down x across tiles in groups of GROUP rows.
-template <int GROUP>
-__device__ __forceinline__ TilePlace grouped_place(int index, int down, int across) {
+template <int GROUP, class Index>
+__device__ __forceinline__ TilePlace grouped_place(Index index, int down, int across) {
   const int group = index / (GROUP * across), first = group * GROUP;
   const int rows = min(down - first, GROUP);
   const int within = index - group * GROUP * across;

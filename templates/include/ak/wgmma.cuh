@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of a warp group (wgmma, sm_90a), by element type and width: 64 x N results, 32 bytes of k each.
 //
+// This header has f16 and bf16; wgmma_tf32.cuh, wgmma_fp8.cuh and wgmma_int8.cuh add theirs, as each type takes the
+// compiler about 30 ms to read.
+//
 // N is a multiple of 8 from 8 to 256 (of 16 from 32 on for s8 and u8); k is 16 for f16 and bf16, 8 for tf32, 32 for
 // e4m3, e5m2, s8 and u8. B comes from shared memory, A from there or from registers. Sums: d[i] of a thread is row
 // warp * 16 + lane / 4 + i / 2 % 2 * 8 and column i / 4 * 8 + lane % 4 * 2 + i % 2. A in registers is laid out as for
@@ -38,26 +41,8 @@ __device__ __forceinline__ u64 wgmma_operand(u32 address, u32 leading = 0, u32 s
          static_cast<u64>(stride >> 4) << 32 | static_cast<u64>(SWIZZLE) << 62;
 }
 
-// What follows the operands of an instruction: signs, and for 16 bits which operands lie across k.
-template <class Sum, int BYTES, bool SHARED_A, bool ACROSS_A, bool ACROSS_B>
-struct WgmmaTail {
-  static constexpr char kText[] = ", 1, 1";
-};
-template <bool SHARED_A>
-struct WgmmaTail<int, 1, SHARED_A, false, false> {
-  static constexpr char kText[] = "";
-};
-template <bool ACROSS_A, bool ACROSS_B>
-struct WgmmaTail<float, 2, true, ACROSS_A, ACROSS_B> {
-  static constexpr char kText[] = {',', ' ', '1', ',', ' ', '1', ',', ' ', '0' + ACROSS_A, ',', ' ', '0' + ACROSS_B, 0};
-};
-template <bool ACROSS_B>
-struct WgmmaTail<float, 2, false, false, ACROSS_B> {
-  static constexpr char kText[] = {',', ' ', '1', ',', ' ', '1', ',', ' ', '0' + ACROSS_B, 0};
-};
-
-// The instruction on COUNT sums of type T; the rows at the end of this file define it.
-template <class T, int COUNT>
+// The instruction on COUNT sums of a thread; the rows at the end of this file define it.
+template <class A, class B, int COUNT>
 struct WgmmaSums;
 
 /// Products of 64 x N. ACROSS: the operand's lines run across k (16-bit elements in shared memory only).
@@ -70,11 +55,11 @@ struct Wgmma {
 
   /// d = a b where keep is 0, else d += a b; both operands as wgmma_operand() describes them.
   static __device__ __forceinline__ void multiply(Sum (&d)[N / 2], u64 a, u64 b, int keep) {
-    WgmmaSums<Sum, N / 2>::template from_shared<A, B, WgmmaTail<Sum, A::kBytes, true, ACROSS_A, ACROSS_B>>(d, a, b, keep);
+    WgmmaSums<A, B, N / 2>::template from_shared<ACROSS_A, ACROSS_B>(d, a, b, keep);
   }
   /// The same with a in registers: a[0] to a[3].
   static __device__ __forceinline__ void multiply(Sum (&d)[N / 2], const u32* a, u64 b, int keep = 1) {
-    WgmmaSums<Sum, N / 2>::template from_registers<A, B, WgmmaTail<Sum, A::kBytes, false, false, ACROSS_B>>(d, a, b, keep);
+    WgmmaSums<A, B, N / 2>::template from_registers<ACROSS_B>(d, a, b, keep);
   }
 };
 
@@ -145,60 +130,65 @@ struct Wgmma {
 #define AKW_LIST_120(c) AKW_LIST_116(c), AKW_FOUR(c, 116)
 #define AKW_LIST_124(c) AKW_LIST_120(c), AKW_FOUR(c, 120)
 #define AKW_LIST_128(c) AKW_LIST_124(c), AKW_FOUR(c, 124)
-#define AKW_SUMS(T, TYPE, LETTER, COUNT, N, I0, I1, I2, I3, I4, I5, I6, I7, I8, I9)                              \
-  template <>                                                                                                   \
-  struct WgmmaSums<T, COUNT> {                                                                                  \
-    template <class A, class B, class Tail>                                                                     \
-    static __device__ __forceinline__ void from_shared(T (&d)[COUNT], u64 a, u64 b, int keep) {                 \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2 ", 0;\n"                                            \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k%" #I3 "." TYPE ".%" #I4 ".%" #I5                   \
-                   " {" AKW_TEXT_##COUNT "}, %" #I0 ", %" #I1 ", p%" #I6 ";\n}\n"                               \
-                   : AKW_LIST_##COUNT(LETTER)                                                                   \
-                   : "l"(a), "l"(b), "r"(keep), "n"(32 / A::kBytes), "C"(A::kName), "C"(B::kName),              \
-                     "C"(Tail::kText));                                                                         \
-    }                                                                                                           \
-    template <class A, class B, class Tail>                                                                     \
-    static __device__ __forceinline__ void from_registers(T (&d)[COUNT], const u32* a, u64 b, int keep) {       \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5 ", 0;\n"                                            \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k%" #I6 "." TYPE ".%" #I7 ".%" #I8                   \
-                   " {" AKW_TEXT_##COUNT "}, {%" #I0 ", %" #I1 ", %" #I2 ", %" #I3 "}, %" #I4 ", p%" #I9 ";\n}\n" \
-                   : AKW_LIST_##COUNT(LETTER)                                                                   \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(32 / A::kBytes),        \
-                     "C"(A::kName), "C"(B::kName), "C"(Tail::kText));                                           \
-    }                                                                                                           \
+// LETTER: constraint of the sums. TAIL_...: what follows the operands, signs and for 16 bits what lies across k.
+#define AKW_SUMS(A, B, LETTER, TYPES, TAIL_SHARED, TAIL_REGISTERS, COUNT, N, I0, I1, I2, I3, I4, I5, I6)        \
+  template <>                                                                                                  \
+  struct WgmmaSums<A, B, COUNT> {                                                                              \
+    template <bool ACROSS_A, bool ACROSS_B>                                                                    \
+    static __device__ __forceinline__ void from_shared(A::Sum (&d)[COUNT], u64 a, u64 b, int keep) {           \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I2 ", 0;\n"                                           \
+                   "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" AKW_TEXT_##COUNT "}, %" #I0 ", %" #I1     \
+                   ", p" TAIL_SHARED(I3, I4) ";\n}\n"                                                          \
+                   : AKW_LIST_##COUNT(LETTER)                                                                  \
+                   : "l"(a), "l"(b), "r"(keep), "n"(ACROSS_A), "n"(ACROSS_B));                                 \
+    }                                                                                                          \
+    template <bool ACROSS_B>                                                                                   \
+    static __device__ __forceinline__ void from_registers(A::Sum (&d)[COUNT], const u32* a, u64 b, int keep) { \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #I5 ", 0;\n"                                           \
+                   "wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" AKW_TEXT_##COUNT "}, {%" #I0 ", %" #I1    \
+                   ", %" #I2 ", %" #I3 "}, %" #I4 ", p" TAIL_REGISTERS(I6) ";\n}\n"                            \
+                   : AKW_LIST_##COUNT(LETTER)                                                                  \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep), "n"(ACROSS_B));            \
+    }                                                                                                          \
   };
-#define AKW_ROW(...) AKW_SUMS(float, "f32", "+f", __VA_ARGS__) AKW_SUMS(int, "s32", "+r", __VA_ARGS__)
-AKW_ROW(4, 8, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
-AKW_ROW(8, 16, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
-AKW_ROW(12, 24, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21)
-AKW_ROW(16, 32, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25)
-AKW_ROW(20, 40, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
-AKW_ROW(24, 48, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33)
-AKW_ROW(28, 56, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37)
-AKW_ROW(32, 64, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41)
-AKW_ROW(36, 72, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)
-AKW_ROW(40, 80, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49)
-AKW_ROW(44, 88, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53)
-AKW_ROW(48, 96, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57)
-AKW_ROW(52, 104, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61)
-AKW_ROW(56, 112, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65)
-AKW_ROW(60, 120, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69)
-AKW_ROW(64, 128, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73)
-AKW_ROW(68, 136, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77)
-AKW_ROW(72, 144, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81)
-AKW_ROW(76, 152, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)
-AKW_ROW(80, 160, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89)
-AKW_ROW(84, 168, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93)
-AKW_ROW(88, 176, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97)
-AKW_ROW(92, 184, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101)
-AKW_ROW(96, 192, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105)
-AKW_ROW(100, 200, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109)
-AKW_ROW(104, 208, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113)
-AKW_ROW(108, 216, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117)
-AKW_ROW(112, 224, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121)
-AKW_ROW(116, 232, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125)
-AKW_ROW(120, 240, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129)
-AKW_ROW(124, 248, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133)
-AKW_ROW(128, 256, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137)
+#define AKW_TAIL_16(I, J) ", 1, 1, %" #I ", %" #J
+#define AKW_TAIL_16_R(I) ", 1, 1, %" #I
+// A type's widths: 8, 16, ... 256.
+#define AKW_ROWS(...) \
+  AKW_SUMS(__VA_ARGS__, 4, 8, 4, 5, 6, 7, 8, 9, 10) \
+  AKW_SUMS(__VA_ARGS__, 8, 16, 8, 9, 10, 11, 12, 13, 14) \
+  AKW_SUMS(__VA_ARGS__, 12, 24, 12, 13, 14, 15, 16, 17, 18) \
+  AKW_SUMS(__VA_ARGS__, 16, 32, 16, 17, 18, 19, 20, 21, 22) \
+  AKW_SUMS(__VA_ARGS__, 20, 40, 20, 21, 22, 23, 24, 25, 26) \
+  AKW_SUMS(__VA_ARGS__, 24, 48, 24, 25, 26, 27, 28, 29, 30) \
+  AKW_SUMS(__VA_ARGS__, 28, 56, 28, 29, 30, 31, 32, 33, 34) \
+  AKW_SUMS(__VA_ARGS__, 32, 64, 32, 33, 34, 35, 36, 37, 38) \
+  AKW_SUMS(__VA_ARGS__, 36, 72, 36, 37, 38, 39, 40, 41, 42) \
+  AKW_SUMS(__VA_ARGS__, 40, 80, 40, 41, 42, 43, 44, 45, 46) \
+  AKW_SUMS(__VA_ARGS__, 44, 88, 44, 45, 46, 47, 48, 49, 50) \
+  AKW_SUMS(__VA_ARGS__, 48, 96, 48, 49, 50, 51, 52, 53, 54) \
+  AKW_SUMS(__VA_ARGS__, 52, 104, 52, 53, 54, 55, 56, 57, 58) \
+  AKW_SUMS(__VA_ARGS__, 56, 112, 56, 57, 58, 59, 60, 61, 62) \
+  AKW_SUMS(__VA_ARGS__, 60, 120, 60, 61, 62, 63, 64, 65, 66) \
+  AKW_SUMS(__VA_ARGS__, 64, 128, 64, 65, 66, 67, 68, 69, 70) \
+  AKW_SUMS(__VA_ARGS__, 68, 136, 68, 69, 70, 71, 72, 73, 74) \
+  AKW_SUMS(__VA_ARGS__, 72, 144, 72, 73, 74, 75, 76, 77, 78) \
+  AKW_SUMS(__VA_ARGS__, 76, 152, 76, 77, 78, 79, 80, 81, 82) \
+  AKW_SUMS(__VA_ARGS__, 80, 160, 80, 81, 82, 83, 84, 85, 86) \
+  AKW_SUMS(__VA_ARGS__, 84, 168, 84, 85, 86, 87, 88, 89, 90) \
+  AKW_SUMS(__VA_ARGS__, 88, 176, 88, 89, 90, 91, 92, 93, 94) \
+  AKW_SUMS(__VA_ARGS__, 92, 184, 92, 93, 94, 95, 96, 97, 98) \
+  AKW_SUMS(__VA_ARGS__, 96, 192, 96, 97, 98, 99, 100, 101, 102) \
+  AKW_SUMS(__VA_ARGS__, 100, 200, 100, 101, 102, 103, 104, 105, 106) \
+  AKW_SUMS(__VA_ARGS__, 104, 208, 104, 105, 106, 107, 108, 109, 110) \
+  AKW_SUMS(__VA_ARGS__, 108, 216, 108, 109, 110, 111, 112, 113, 114) \
+  AKW_SUMS(__VA_ARGS__, 112, 224, 112, 113, 114, 115, 116, 117, 118) \
+  AKW_SUMS(__VA_ARGS__, 116, 232, 116, 117, 118, 119, 120, 121, 122) \
+  AKW_SUMS(__VA_ARGS__, 120, 240, 120, 121, 122, 123, 124, 125, 126) \
+  AKW_SUMS(__VA_ARGS__, 124, 248, 124, 125, 126, 127, 128, 129, 130) \
+  AKW_SUMS(__VA_ARGS__, 128, 256, 128, 129, 130, 131, 132, 133, 134)
+
+AKW_ROWS(f16, f16, "+f", "k16.f32.f16.f16", AKW_TAIL_16, AKW_TAIL_16_R)
+AKW_ROWS(bf16, bf16, "+f", "k16.f32.bf16.bf16", AKW_TAIL_16, AKW_TAIL_16_R)
 
 }  // namespace ak
