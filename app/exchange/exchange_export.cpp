@@ -162,6 +162,7 @@ class Exporter {
     }
     Candidate chosen = std::move(candidate).value();
     chosen.tunables = variant.tunables.get<TunableValues>();
+    chosen.headers = variant.headers;
     Json sources = Json::array();
     const std::string entry = sources_of(row, variant, chosen, problem, sources);
     std::string stem = variant.name.substr(0, variant.name.find('.'));
@@ -213,7 +214,7 @@ class Exporter {
     plan.frozen = candidate.tunables;
     plan.problem = row.problem;
     plan.params = row.params;
-    sources.push_back({{"path", name + ".cu"}, {"content", with_plan(candidate.source, plan)}});
+    sources.push_back({{"path", name + ".cu"}, {"content", with_plan(candidate.self_contained(), plan)}});
     return fmt::format("{}.cu::{}", name, plan.launches.empty() ? "kernel" : plan.launches.front().kernel);
   }
 

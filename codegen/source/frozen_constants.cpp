@@ -8,7 +8,7 @@
 #include <regex>
 #include <set>
 
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/text/characters.h"
 
 namespace ak::codegen {

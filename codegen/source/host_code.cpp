@@ -11,7 +11,7 @@
 
 #include "codegen/source/assemble.h"
 #include "codegen/source/frozen_constants.h"
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/plan/dtype.h"
 #include "core/text/characters.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "codegen/source/frozen_constants.h"
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/error.h"
 #include "core/text/characters.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/text/characters.h"
 
 namespace ak::codegen {

@@ -10,7 +10,7 @@
 
 #include "codegen/source/frozen_constants.h"
 #include "codegen/source/host_code.h"
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "codegen/source/kernel_reference.h"
 #include "codegen/source/signature.h"
 #include "core/error.h"
