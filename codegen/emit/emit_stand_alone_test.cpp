@@ -14,11 +14,11 @@
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/emit/stand_alone_launches.h"
 #include "codegen/source/frozen_constants.h"
-#include "core/text/include_scan.h"
 #include "codegen/source/reference_types.h"
 #include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/plan/work.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -123,8 +123,8 @@ std::string dtype_headers(const Constants& constants, const std::vector<IncludeL
 /// unless something before that point asks for them. So candidates that differ in tunables alone start with
 /// the same text, and one precompiled header serves them all.
 /// @param headers texts of the device headers that the source includes
-std::string insert_constants(const std::string& file_name, const std::string& source, const std::string& headers,
-                             const Constants& constants) {
+std::string insert_constants(const std::string& file_name, const std::string& source,
+                             const std::string& headers, const Constants& constants) {
   const std::vector<IncludeLine> includes = scan_includes(source);
   int last_line = 0;
   for (const IncludeLine& include : includes) {
@@ -139,9 +139,9 @@ std::string insert_constants(const std::string& file_name, const std::string& so
       code.find("AK_") != std::string::npos || code.find("ALPHAKERNEL") != std::string::npos;
   return fmt::format("{}#line 1 \"{}\"\n{}{}{}{}{}#line {} \"{}\"\n{}", macros_first ? constants.macros : "",
                      file_name, with_device_headers(head, headers, file_name),
-                     head.empty() || head.back() == '\n' ? "" : "\n",
-                     dtype_headers(constants, includes), macros_first ? "" : constants.macros,
-                     constants.declarations, last_line + 1, file_name, source.substr(split));
+                     head.empty() || head.back() == '\n' ? "" : "\n", dtype_headers(constants, includes),
+                     macros_first ? "" : constants.macros, constants.declarations, last_line + 1, file_name,
+                     source.substr(split));
 }
 
 TranslationUnit make_unit(std::string file_name, std::string source, const Arch& arch) {
@@ -185,8 +185,8 @@ Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate
     constants.integer(tunable.name, value->second);
   }
   const std::string file_name = base_name(candidate.name);
-  TranslationUnit unit = make_unit(
-      file_name, insert_constants(file_name, candidate.source, candidate.headers, constants), arch);
+  TranslationUnit unit =
+      make_unit(file_name, insert_constants(file_name, candidate.source, candidate.headers, constants), arch);
   for (const std::string& option : candidate.plan.options) {
     Result<std::string> known = nvrtc_option(option);
     if (!known) return known.error();
@@ -205,8 +205,9 @@ Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const
   constants.macros += exact ? "#define AK_EXACT 1\n" : "#define AK_TWIN 1\n";
   if (mutation) constants.macros += fmt::format("#define {} 1\n", mutation->macro);
   constants.declarations += reference_types(problem, exact);
-  TranslationUnit unit = make_unit(
-      "reference.cu", insert_constants("reference.cu", problem.reference_cu, candidate->headers, constants), arch);
+  TranslationUnit unit =
+      make_unit("reference.cu",
+                insert_constants("reference.cu", problem.reference_cu, candidate->headers, constants), arch);
   add_kernels(unit, candidate->plan);
   return unit;
 }

@@ -8,8 +8,8 @@
 #include <regex>
 #include <set>
 
-#include "core/text/include_scan.h"
 #include "core/text/characters.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

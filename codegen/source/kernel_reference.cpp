@@ -8,9 +8,9 @@
 #include <map>
 
 #include "codegen/source/frozen_constants.h"
-#include "core/text/include_scan.h"
 #include "core/error.h"
 #include "core/text/characters.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

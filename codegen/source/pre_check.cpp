@@ -42,11 +42,13 @@ void check_device_header(const IncludeLine& include, std::vector<Diagnostic>& fo
   std::vector<std::string> names;
   for (const EmbeddedFile& header : device_headers()) names.emplace_back(header.name);
   if (std::ranges::find(names, include.name) == names.end()) {
-    found.push_back(bad_include(include.line, fmt::format("there is no device header '{}'{}; known: {}", include.name,
-                                                          did_you_mean(include.name, names), fmt::join(names, ", "))));
+    found.push_back(
+        bad_include(include.line, fmt::format("there is no device header '{}'{}; known: {}", include.name,
+                                              did_you_mean(include.name, names), fmt::join(names, ", "))));
   } else if (!include.top_level) {
     found.push_back(bad_include(
-        include.line, fmt::format("the device header '{}' is included inside of #if; include it outside", include.name)));
+        include.line,
+        fmt::format("the device header '{}' is included inside of #if; include it outside", include.name)));
   }
 }
 

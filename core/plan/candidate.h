@@ -17,7 +17,8 @@ struct Candidate {
   std::string source;  ///< the whole file, comment included
   LaunchPlan plan;
   TunableValues tunables;  ///< a value for every tunable of the plan
-  std::string headers = {};  ///< texts of the device headers that the source includes (core/plan/device_headers.h)
+  std::string headers =
+      {};  ///< texts of the device headers that the source includes (core/plan/device_headers.h)
 
   /// The file with the texts of its device headers inside: it needs nothing but the CUDA toolkit.
   [[nodiscard]] std::string self_contained() const;

@@ -96,7 +96,8 @@ std::string device_header_text(std::string_view source) {
   return collector.text();
 }
 
-std::string with_device_headers(std::string_view source, std::string_view headers, std::string_view file_name) {
+std::string with_device_headers(std::string_view source, std::string_view headers,
+                                std::string_view file_name) {
   std::set<int> removed;
   int first = 0;
   for (const IncludeLine& include : scan_includes(source)) {

@@ -53,8 +53,9 @@ BuildResult built(const std::string& source, const std::string& kernel) {
 }  // namespace
 
 TEST_CASE("a unit holds each device header that is used once, after those it includes, and no other") {
-  const std::string text = unit_of(
-      read(kPlanLine + "#include <ak/tma.cuh>\n#include \"ak/barriers.cuh\"\n#include <ak/tma.cuh>\n__global__ void k() {}\n"));
+  const std::string text =
+      unit_of(read(kPlanLine + "#include <ak/tma.cuh>\n#include \"ak/barriers.cuh\"\n#include "
+                               "<ak/tma.cuh>\n__global__ void k() {}\n"));
   CHECK(count(text, "#line 1 \"ak/tma.cuh\"") == 1);
   CHECK(count(text, "#line 1 \"ak/barriers.cuh\"") == 1);
   CHECK(count(text, "#line 1 \"ak/threads.cuh\"") == 1);
@@ -70,7 +71,8 @@ TEST_CASE("constants come after the device headers, so that they cannot break th
 }
 
 TEST_CASE("a mistake in a candidate is reported at its own line below the device headers") {
-  const BuildResult result = built(kPlanLine + "#include <ak/wgmma.cuh>\n\n__global__ void k() {\n  wrong;\n}\n", "k");
+  const BuildResult result =
+      built(kPlanLine + "#include <ak/wgmma.cuh>\n\n__global__ void k() {\n  wrong;\n}\n", "k");
   REQUIRE(result.outcome.status == Status::compile_error);
   INFO(result.log);
   REQUIRE_FALSE(result.outcome.diagnostics.empty());
@@ -79,15 +81,18 @@ TEST_CASE("a mistake in a candidate is reported at its own line below the device
 }
 
 TEST_CASE("a mistake between two includes is reported at its own line") {
-  const BuildResult result =
-      built(kPlanLine + "#include <ak/threads.cuh>\nint x = wrong;\n#include <ak/vectors.cuh>\n__global__ void k() {}\n", "k");
+  const BuildResult result = built(
+      kPlanLine +
+          "#include <ak/threads.cuh>\nint x = wrong;\n#include <ak/vectors.cuh>\n__global__ void k() {}\n",
+      "k");
   CHECK(result.log.find("mine.cu(3)") != std::string::npos);
 }
 
 TEST_CASE("a mistake that shows inside a device header names the header and its line") {
-  const BuildResult result = built(
-      kPlanLine + "#include <ak/wgmma.cuh>\n__global__ void k() { float d[3]; ak::Wgmma<ak::bf16, 6>::multiply(d, 0, 0, 0); }\n",
-      "k");
+  const BuildResult result = built(kPlanLine +
+                                       "#include <ak/wgmma.cuh>\n__global__ void k() { float d[3]; "
+                                       "ak::Wgmma<ak::bf16, 6>::multiply(d, 0, 0, 0); }\n",
+                                   "k");
   REQUIRE(result.outcome.status == Status::compile_error);
   INFO(result.log);
   CHECK(result.log.find("ak/wgmma.cuh(") != std::string::npos);
@@ -96,7 +101,8 @@ TEST_CASE("a mistake that shows inside a device header names the header and its 
 
 TEST_CASE("an emitted file has the headers inside and needs none") {
   const SampleProblem sample;
-  const Candidate candidate = read(kPlanLine + "#include <ak/tma.cuh>\n#include <ak/reduce.cuh>\n__global__ void k() {}\n");
+  const Candidate candidate =
+      read(kPlanLine + "#include <ak/tma.cuh>\n#include <ak/reduce.cuh>\n__global__ void k() {}\n");
   const std::string text = codegen::emit_kernel(*sample.instantiate(), candidate);
   CHECK(count(text, "// ---- ak/tma.cuh\n") == 1);
   CHECK(count(text, "reduce_lanes") > 0);
@@ -117,7 +123,8 @@ TEST_CASE("an emitted file to which an include is added again gets nothing twice
   CHECK(count(headers, "// ---- ak/reduce.cuh") == 1);
 }
 
-TEST_CASE("the keys of a candidate cover its device headers, and are those of the text where there are none") {
+TEST_CASE(
+    "the keys of a candidate cover its device headers, and are those of the text where there are none") {
   const Candidate candidate = read(kPlanLine + "#include <ak/vectors.cuh>\n");
   Candidate other = candidate;
   other.headers += " ";
@@ -145,9 +152,10 @@ TEST_CASE("the index has every header with its sentence and its declarations, on
     REQUIRE(at != std::string::npos);
     CHECK(page.find('\n', at) - at > header.name.size() + 20);
   }
-  for (const char* declaration : {"u32 shared_address(const void* pointer)", "void cluster_sync()",
-                                  "enum class Cache { plain, read_only, streaming, l2 }", "struct Ring",
-                                  "template <class In> void mma(typename In::Sum (&d)[4], const u32 (&a)[4], u32 b0, u32 b1)"}) {
+  for (const char* declaration :
+       {"u32 shared_address(const void* pointer)", "void cluster_sync()",
+        "enum class Cache { plain, read_only, streaming, l2 }", "struct Ring",
+        "template <class In> void mma(typename In::Sum (&d)[4], const u32 (&a)[4], u32 b0, u32 b1)"}) {
     INFO(declaration);
     CHECK(page.find(declaration) != std::string::npos);
   }
