@@ -18,48 +18,71 @@ void erase_all(std::string& text, std::string_view part) {
     text.erase(at, part.size());
 }
 
-/// The declarations of a header that a `///` comment is in front of, and those after them up to a blank line.
+/// The declarations of a header that a `///` comment is in front of, and those after them up to a blank line; of types
+/// with the members that hold values.
 class Declarations {
  public:
   void read(std::string_view line) {
-    const std::string_view code = trimmed(line);
-    if (code.starts_with("///")) {
-      open_ = true;
+    const std::string_view all = trimmed(line);
+    const std::string_view code = all.starts_with("//") ? all : trimmed(all.substr(0, all.find("//")));
+    if (code.starts_with("///") || code.empty()) {
+      end_type();
+      open_ = !code.empty();
       depth_ = 0;
       pending_.clear();
-    } else if (code.empty()) {
-      open_ = false;
+      indent_ = std::string(
+          line.size() - line.substr(std::min(line.find_first_not_of(' '), line.size())).size(), ' ');
     } else if (open_ && !code.starts_with("//") && !code.starts_with("#")) {
       read_code(code);
     }
   }
 
-  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::string text() {
+    end_type();
+    return text_;
+  }
 
  private:
   void read_code(std::string_view code) {
-    const bool declares = depth_ == 0;
+    const int before = depth_;
     depth_ += static_cast<int>(std::ranges::count(code, '{') - std::ranges::count(code, '}'));
     if (depth_ < 0) open_ = false;
-    if (!declares || !open_) return;
+    if (before == 1 && !type_.empty() && code.ends_with(';') &&
+        code.find_first_of("(){}") == std::string_view::npos)
+      members_ += fmt::format(" {}", code);
+    if (before > 0 && depth_ == 0) end_type();
+    if (before != 0 || !open_) return;
     pending_ += fmt::format("{}{}", pending_.empty() ? "" : " ", code);
-    const bool is_enum = pending_.starts_with("enum");
-    const std::size_t end = pending_.find(is_enum ? ";" : "{");
-    const std::size_t close = std::min(end, pending_.find(';'));
-    if (close == std::string::npos) return;
-    add(pending_.substr(0, close));
+    const std::size_t end =
+        std::min(pending_.find(pending_.starts_with("enum") ? ';' : '{'), pending_.find(';'));
+    if (end == std::string::npos) return;
+    const std::string declaration = pending_.substr(0, end);
     pending_.clear();
+    const bool is_type =
+        declaration.find("struct ") != std::string::npos || declaration.find("union ") != std::string::npos;
+    if (is_type && depth_ == 1)
+      type_ = declaration;
+    else
+      add(declaration);
+  }
+
+  void end_type() {
+    if (type_.empty()) return;
+    add(members_.empty() ? type_ : fmt::format("{} {{{} }}", trimmed(type_), members_));
+    type_.clear();
+    members_.clear();
   }
 
   void add(std::string declaration) {
-    for (const std::string_view part : {"__device__ ", "__forceinline__ ", "static ", "constexpr "})
+    for (const std::string_view part :
+         {"__device__ ", "__forceinline__ ", "static ", "constexpr ", "explicit "})
       erase_all(declaration, part);
-    text_ += fmt::format("  {}\n", trimmed(declaration));
+    text_ += fmt::format("  {}{}\n", indent_, trimmed(declaration));
   }
 
   bool open_ = false;
   int depth_ = 0;  ///< of braces, from the comment on
-  std::string pending_, text_;
+  std::string pending_, type_, members_, indent_, text_;
 };
 
 /// The second line of a header: what it is, in one sentence.

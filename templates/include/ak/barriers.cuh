@@ -63,6 +63,7 @@ template <int LENGTH>
 struct Ring {
   int stage = 0;
   u32 parity = 0;
+  /// Goes on to the next stage; after the last to the first, in the next phase.
   __device__ __forceinline__ void advance() {
     if (++stage == LENGTH) {
       stage = 0;

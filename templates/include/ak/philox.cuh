@@ -36,6 +36,7 @@ __device__ __forceinline__ float uniform_number(unsigned int word) {
 struct Dropout {
   unsigned long long seed;
   float p, scale;
+  /// With this seed and probability.
   __device__ Dropout(unsigned long long with_seed, float probability)
       : seed(with_seed), p(probability), scale(1.0f / (1.0f - probability)) {}
   /// The element with this index, given the word that belongs to it.

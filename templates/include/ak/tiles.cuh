@@ -33,13 +33,15 @@ struct TilePart {
 struct StreamK {
   int slices;
   long long at, end;
+  /// The share of block `block`.
   __device__ StreamK(int tiles, int slices_per_tile, int block, int blocks) : slices(slices_per_tile) {
     const long long all = static_cast<long long>(tiles) * slices_per_tile;
     at = all * block / blocks;
     end = all * (block + 1) / blocks;
   }
+  /// Whether a part is left.
   __device__ __forceinline__ bool more() const { return at < end; }
-  /// The next part; only where there are more().
+  /// The next part; only where there is one.
   __device__ __forceinline__ TilePart next() {
     const int tile = static_cast<int>(at / slices), first = static_cast<int>(at - static_cast<long long>(tile) * slices);
     const int count = static_cast<int>(min(static_cast<long long>(slices - first), end - at));
