@@ -50,6 +50,7 @@ template <class A, int N, bool ACROSS_A = false, bool ACROSS_B = false, class B 
 struct Wgmma {
   static_assert(N % 8 == 0 && N >= 8 && N <= 256, "wgmma takes 8 to 256 columns, a multiple of 8");
   static_assert(A::kBytes == 2 || !(ACROSS_A || ACROSS_B), "only 16-bit operands may lie across k");
+  static_assert(!kSame<typename A::Sum, int> || N <= 32 || N % 16 == 0, "of bytes, widths beyond 32 are multiples of 16");
   using Sum = typename A::Sum;
   static constexpr int kDepth = 32 / A::kBytes;  // elements of k
 

@@ -167,6 +167,61 @@ __global__ void tma_multicast(const __grid_constant__ CUtensorMap from, unsigned
   ak::cluster_sync();
 }
 
+// Boxes of 16 floats of tensors with 1, 3 and 4 dimensions, loaded one behind the other, added twice to `sums`, and stored
+// from there on in `last`.
+__global__ void tma_dimensions(const __grid_constant__ CUtensorMap one, const __grid_constant__ CUtensorMap three,
+                               const __grid_constant__ CUtensorMap four, const __grid_constant__ CUtensorMap sums,
+                               const __grid_constant__ CUtensorMap last) {
+  __shared__ __align__(128) float boxes[3][32];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier);
+  if (threadIdx.x != 0) return;
+  ak::barrier_init(full, 1);
+  ak::publish_barriers();
+  ak::barrier_expect(full, 3 * 64);
+  ak::tma_load(ak::shared_address(boxes[0]), &one, full, 8);
+  ak::tma_load(ak::shared_address(boxes[1]), &three, full, 4, 1, 1);
+  ak::tma_load(ak::shared_address(boxes[2]), &four, full, 4, 0, 1, 2);
+  ak::barrier_wait(full, 0);
+  for (int box = 0; box < 3; ++box) {
+    ak::tma_add(&sums, ak::shared_address(boxes[box]), 0, box);
+    ak::tma_add(&sums, ak::shared_address(boxes[box]), 0, box);
+  }
+  ak::tma_store(&last, ak::shared_address(boxes[2]), 0, 0, 0);
+  ak::commit_stores();
+  ak::wait_stores_read<0>();
+  ak::wait_stores<0>();
+}
+
+// ---- barriers that copies and other blocks arrive at
+
+__global__ void copies_arrive(const int* x, int* y) {
+  __shared__ __align__(16) int words[128];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier);
+  if (threadIdx.x == 0) ak::barrier_init(full, 32);
+  __syncthreads();
+  ak::copy_async(ak::shared_address(words + threadIdx.x * 4), x + threadIdx.x * 4);
+  ak::barrier_arrive_after_copies(full);
+  ak::barrier_wait(full, 0);
+  y[threadIdx.x] = words[127 - threadIdx.x * 4];
+}
+__global__ void neighbours(float* y) {
+  __shared__ float own;
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 rank = ak::cluster_rank(), next = (rank + 1) % ak::cluster_size();
+  if (threadIdx.x == 0) {
+    ak::barrier_init(ak::shared_address(&barrier), 1);
+    ak::publish_barriers();
+    own = 10.0f + rank;
+  }
+  ak::cluster_sync();
+  if (threadIdx.x == 0) ak::barrier_arrive_at(ak::shared_address(&barrier), next);
+  ak::barrier_wait(ak::shared_address(&barrier), 0);
+  y[blockIdx.x * 32 + threadIdx.x] = ak::load_remote(ak::remote_address(ak::shared_address(&own), next));
+  ak::cluster_sync();
+}
+
 // ---- copies: three buffers; what is at `count` or behind arrives as zeros
 
 __global__ void copies(const int* x, int* y, int steps, int count) {

@@ -60,6 +60,21 @@ TensorMap map_of_halves(std::uint64_t address, std::uint64_t columns, std::uint6
   return map;
 }
 
+/// Of floats, with these extents, innermost first, and boxes of 16 floats in all.
+TensorMap map_of_floats(std::uint64_t address, const std::vector<cuuint64_t>& extents,
+                        const std::vector<cuuint32_t>& box) {
+  TensorMap map;
+  std::vector<cuuint64_t> strides;
+  for (std::uint64_t d = 0, bytes = 4; d + 1 < extents.size(); ++d) strides.push_back(bytes *= extents[d]);
+  const std::vector<cuuint32_t> steps(extents.size(), 1);
+  REQUIRE(runtime::encode_emulated_tensor_map(
+              &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, static_cast<cuuint32_t>(extents.size()),
+              reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps.data(),
+              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  return map;
+}
+
 }  // namespace
 
 TEST_CASE("ak/vectors.cuh loads and stores packs of every width with every hint") {
@@ -224,6 +239,48 @@ TEST_CASE("ak/tma.cuh brings one box to all blocks of a cluster") {
   std::vector<std::uint16_t> expected;
   for (int i = 0; i < 16; ++i) expected.push_back(x[static_cast<std::size_t>(i % 8 * 64)]);
   check_equal(program.download<std::uint16_t>(y, 16), expected);
+}
+
+TEST_CASE("ak/tma.cuh knows boxes of 1, 3 and 4 dimensions, adds them and stores them") {
+  const auto x = numbers(8 * 4 * 3 * 4);
+  CudaProgram program = header_program("tma_dimensions");
+  const auto from = program.upload(x), sums = program.upload(std::vector<float>(3 * 16)),
+             last = program.memory(64);
+  program.argument(map_of_floats(from, {384}, {16}))
+      .argument(map_of_floats(from, {8, 4, 12}, {4, 2, 2}))
+      .argument(map_of_floats(from, {8, 4, 3, 4}, {4, 2, 1, 2}))
+      .argument(map_of_floats(sums, {16, 3}, {16, 1}))
+      .argument(map_of_floats(last, {4, 2, 2}, {4, 2, 2}));
+  program.launch_cleanly(blocks_of(1, 32));
+  std::vector<float> doubled, stored;
+  for (std::size_t i = 0; i < 16; ++i) doubled.push_back(2 * x[8 + i]);
+  const auto at = [&](std::size_t a, std::size_t b, std::size_t c) { return x[a + 8 * b + 32 * c]; };
+  for (std::size_t i = 0; i < 16; ++i) doubled.push_back(2 * at(4 + i % 4, 1 + i / 4 % 2, 1 + i / 8));
+  for (std::size_t i = 0; i < 16; ++i) stored.push_back(at(4 + i % 4, i / 4 % 2, 1 + 3 * (2 + i / 8)));
+  for (const float value : stored) doubled.push_back(2 * value);
+  check_equal(program.download<float>(sums, 48), doubled);
+  check_equal(program.download<float>(last, 16), stored);
+}
+
+TEST_CASE("ak/barriers.cuh has copies arrive, and blocks of a cluster at each other's barriers") {
+  CudaProgram copies = header_program("copies_arrive");
+  const auto x = random_integers<int>(128, 1000);
+  std::vector<int> expected;
+  for (std::size_t i = 0; i < 32; ++i) expected.push_back(x[127 - i * 4]);
+  const auto y = copies.memory(128);
+  copies.argument(copies.upload(x)).argument(y);
+  copies.launch_cleanly(blocks_of(1, 32));
+  check_equal(copies.download<int>(y, 32), expected);
+
+  CudaProgram cluster = header_program("neighbours");
+  LaunchRequest request = blocks_of(4, 32);
+  request.cluster = {4, 1, 1};
+  const auto of_next = cluster.memory(512);
+  cluster.argument(of_next);
+  cluster.launch_cleanly(request);
+  std::vector<float> next;
+  for (int i = 0; i < 128; ++i) next.push_back(10.0f + static_cast<float>((i / 32 + 1) % 4));
+  check_equal(cluster.download<float>(of_next, 128), next);
 }
 
 TEST_CASE("ak/copies.cuh keeps copies under way, and brings zeros where nothing is") {
