@@ -43,17 +43,20 @@ __device__ __forceinline__ void store_remote(u32 address, float value) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
-/// Combines one value a block, which all its threads hold, over BLOCKS blocks in the order of ranks; the same in every
-/// thread. Costs one barrier of the cluster. A second use of the same USE needs a cluster_sync() between.
+/// Combines one value a block, which all its threads hold, over BLOCKS blocks (32 at most) in the order of ranks; the
+/// same in every thread. Costs one barrier of the cluster and one load from another block. A cluster_sync() comes before
+/// a second use of the same USE, and before the block ends. Whole warps only.
 template <int BLOCKS, int USE = 0, class Operation>
 __device__ __forceinline__ float reduce_cluster(float value, Operation operation) {
-  __shared__ float parts[BLOCKS];
-  if (threadIdx.x < BLOCKS && threadIdx.y == 0)
-    store_remote(remote_address(shared_address(&parts[cluster_rank()]), threadIdx.x), value);
+  __shared__ float part;
+  if (threadIdx.x == 0 && threadIdx.y == 0) part = value;
   cluster_sync();
-  value = parts[0];
+  // Lane r fetches the part of block r: only now is it known that the others have begun.
+  const u32 rank = min(threadIdx.x % 32, BLOCKS - 1);
+  const float parts = load_remote(remote_address(shared_address(&part), rank));
+  value = __shfl_sync(0xffffffffu, parts, 0);
 #pragma unroll
-  for (int rank = 1; rank < BLOCKS; ++rank) value = operation(value, parts[rank]);
+  for (int block = 1; block < BLOCKS; ++block) value = operation(value, __shfl_sync(0xffffffffu, parts, block));
   return value;
 }
 
