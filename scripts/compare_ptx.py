@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether two versions of the shipped templates compile to the same machine code.
 
-  python3 scripts/compare_ptx.py BEFORE AFTER [--points 4] [--arch sm_90a] [--only gemm/gemm_wgmma.cu]
+  python3 scripts/compare_ptx.py BEFORE AFTER [--points 4] [--arch sm_90a] [--only gemm/gemm_wgmma.cu] [--keep FOLDER]
+  python3 scripts/compare_ptx.py --selftest
 
 BEFORE and AFTER are commits, or "." for the working tree. Every template is compiled by nvcc at its default point and at
 random ones, for some choices of parameters. PTX is compared without comments, line information and names of registers,
@@ -166,7 +167,21 @@ def compared(case: Case, before: pathlib.Path, after: pathlib.Path, out: pathlib
     return case, "same machine code" if same else "differs", old_ms, new_ms
 
 
+def selftest() -> int:
+    """Names, comments and lines do not count; an instruction does."""
+    body = ".entry k()\n{\n.reg .b32 %r<9>;\n.loc 1 2 3\nadd.s32 %r1, %r2, 1; // one\nbra $L__BB0_1;\n}\n"
+    other = ".entry k()\n{\n.reg .b32 %r<7>;\n.loc 2 9 9\nadd.s32 %r5, %r4, 1;\nbra $L__BB0_7;\n}\n"
+    assert normal(body) == normal(other)
+    assert normal(body) != normal(other.replace("%r4, 1", "%r4, 2"))
+    assert normal(body) != normal(other.replace("%r5, %r4", "%r4, %r4"))
+    assert is_allowed({"constraints": ["N % 2 == 0", "M // 4 >= 1"]}, {"M": 4})
+    assert not is_allowed({"constraints": ["M // 4 >= 2"]}, {"M": 4})
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1:] == ["--selftest"]:
+        return selftest()
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("before")
     options.add_argument("after")
