@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kHeaderFolder = "ak/";
 constexpr std::string_view kTextMarker = "// ---- ak/";  ///< begins the line in front of a header's text
 
+constexpr std::string_view kTextsEnd = "// ---- end of the device headers";
+
 std::string_view text_of(std::string_view name) {
   const auto found = std::ranges::find(device_headers(), name, &EmbeddedFile::name);
   return found == device_headers().end() ? std::string_view() : found->text;
@@ -45,7 +47,9 @@ class Collector {
     }
   }
 
-  [[nodiscard]] std::string text() const { return texts_.empty() ? "" : includes_ + texts_; }
+  [[nodiscard]] std::string text() const {
+    return texts_.empty() ? "" : fmt::format("{}{}{}\n", includes_, texts_, kTextsEnd);
+  }
 
  private:
   void add(const std::string& name) {
@@ -116,6 +120,26 @@ std::string with_device_headers(std::string_view source, std::string_view header
       result += fmt::format("{}\n", line);
     else if (!file_name.empty())
       result += "\n";
+  }
+  return result;
+}
+
+int end_of_device_headers(std::string_view source) {
+  int number = 0, end = 0;
+  for (const std::string_view line : lines_of(source)) {
+    ++number;
+    if (line == kTextsEnd) end = number;
+  }
+  return end;
+}
+
+std::string blank_device_headers(std::string_view source) {
+  std::string result;
+  bool inside = false;
+  for (const std::string_view line : lines_of(source)) {
+    inside = inside || line.starts_with(kTextMarker);
+    result += fmt::format("{}\n", inside ? "" : line);
+    if (line == kTextsEnd) inside = false;
   }
   return result;
 }

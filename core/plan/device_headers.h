@@ -27,6 +27,11 @@ namespace ak {
 [[nodiscard]] std::string with_device_headers(std::string_view source, std::string_view headers,
                                               std::string_view file_name = {});
 
+/// The last line of header texts that are in the source, as in an emitted file; 0 where there are none.
+[[nodiscard]] int end_of_device_headers(std::string_view source);
+/// The source with blank lines in place of header texts that are in it.
+[[nodiscard]] std::string blank_device_headers(std::string_view source);
+
 /// One page of what the headers offer: of each its first sentence and its declarations, as Markdown.
 [[nodiscard]] std::string device_header_index();
 
