@@ -9,7 +9,6 @@
 
 #include "core/device/device_facts.h"
 #include "core/error.h"
-#include "core/text/hash.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {
