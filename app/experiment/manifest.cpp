@@ -32,7 +32,7 @@ void read_budgets(const JsonReader& at, agent::Budgets& budgets) {
 ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   at.only({"name", "algorithm", "problem", "params", "shape", "arch", "device", "proposer", "strategy",
            "seed", "template", "set", "max_evaluations", "max_compilations", "max_minutes",
-           "target_performance"});
+           "target_performance", "per_shape", "prepared_copies"});
   ManifestRun run;
   if (const auto given = at.find("algorithm")) run.algorithm = read_name(*given);
   if (const auto given = at.find("problem")) run.problem = folder / read_text(*given, "a folder");
@@ -52,6 +52,8 @@ ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   if (const auto given = at.find("set")) run.fixed = read_fixed(*given);
   if (const auto given = at.find("target_performance"))
     run.target_performance = read_text(*given, "a target such as \"90%sol\"");
+  if (const auto given = at.find("per_shape")) run.per_shape = given->boolean();
+  if (const auto given = at.find("prepared_copies")) run.prepared_copies = read_count(*given);
   read_budgets(at, run.budgets);
   return run;
 }

@@ -23,6 +23,8 @@ struct ManifestRun {
   std::uint64_t seed = 1;
   FixedTunables fixed;
   agent::Budgets budgets;
+  bool per_shape = false;
+  std::int64_t prepared_copies = 1;
 };
 
 /// A check over the results: one value, and the bounds it must keep.

@@ -6,6 +6,7 @@
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/kernel_request.h"
 #include "app/search/search_command.h"
+#include "app/sets/kernel_search.h"
 #include "codegen/emit/emit.h"
 #include "core/text/json_line.h"
 #include "db/database.h"
@@ -136,7 +137,7 @@ Answer run_to_answer(app::SearchSetup setup, const app::SearchFlags& flags, cons
   const auto store = db::open_store(setup.database);
   const std::atomic<bool> never{false};
   const app::SearchOutcome outcome =
-      app::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
+      app::find_kernel(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
   return {.content = search_json(run, outcome, emulated), .failed = !outcome.loop.best};
 }
 

@@ -86,6 +86,10 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
                            {"workloads_hash", hash}});
   if (search.session_search)
     update(connection, "session_searches", *search.session_search, {{"search_id", id}});
+  if (search.set)
+    insert(
+        connection, "set_searches",
+        {{"uid", random_uid()}, {"set_id", search.set->set}, {"search_id", id}, {"role", search.set->role}});
   return id;
 }
 
