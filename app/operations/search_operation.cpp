@@ -7,6 +7,7 @@
 #include "app/operations/kernel_request.h"
 #include "app/search/search_command.h"
 #include "app/sets/kernel_search.h"
+#include "app/sets/set_report.h"
 #include "codegen/emit/emit.h"
 #include "core/text/json_line.h"
 #include "db/database.h"
@@ -35,6 +36,8 @@ app::SearchFlags search_flags(const Json& request, const Context& context) {
   flags.unaudited = request.at("unaudited");
   flags.no_transfer = !request.at("transfer").get<bool>();
   flags.deterministic = request.at("deterministic");
+  flags.per_shape = request.value("per_shape", false);
+  flags.prepared_copies = request.value("prepared_copies", 1);
   flags.quiet = true;
   return flags;
 }
@@ -120,6 +123,8 @@ Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, b
     json["best"].update(new_best_json(*loop.best, *run.problem, emulated));
     add_prediction(json["best"], loop.predicted);
   }
+  json["set"] = Json::array();
+  if (outcome.set) json["set"] = app::set_lines(*outcome.set);
   json["leaders"] = Json::array();
   for (const agent::Leader& leader : loop.leaders) json["leaders"].push_back(leader_json(leader, emulated));
   return json;

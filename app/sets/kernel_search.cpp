@@ -51,6 +51,7 @@ class SetMaking {
     if (run_.view != nullptr) run_.view->close();
     TunedShapes tuned = tune_shapes(run_, config_, store_, set_, stop_);
     shapes_ = std::move(tuned.shapes);
+    spent_ = tuned.spent;
     go_on();
     report_.set = set_;
     report_.emulated = run_.target.kind == DeviceKind::emulator;
@@ -351,12 +352,17 @@ class SetMaking {
     for (const SetMemberRecord& member : report_.record.members)
       if (report_.record.members.size() > 1) last.parents.push_back(member.variant);
     last.set_section = set_section(report_);
+    if (run_.on_progress)
+      last.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
+        run_.on_progress(together(spent_, progress), summary);
+      };
     return last;
   }
 
   SearchOutcome finish() {
     complete_record();
     SearchOutcome outcome = run_search(last_run(), config_, store_, stop_);
+    outcome.loop.progress = together(spent_, std::move(outcome.loop.progress));
     if (outcome.loop.best_variant) {
       report_.record.variant = *outcome.loop.best_variant;
       db::store_set(run_.per_shape->database, set_, *run_.problem, report_.record);
@@ -372,6 +378,7 @@ class SetMaking {
   RowId set_;
   std::uint64_t seed_;
   std::vector<Workload> shapes_;
+  agent::Progress spent_;  ///< on single shapes
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;  ///< the set

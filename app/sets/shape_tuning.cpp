@@ -44,7 +44,7 @@ class ShapeTuning {
  public:
   ShapeTuning(const SearchRun& run, const Config& config, VariantStore& store, RowId set,
               const std::atomic<bool>& stop)
-      : run_(run), config_(config), store_(store), set_(set), stop_(stop) {}
+      : run_(run), config_(config), store_(store), set_(set), stop_(stop), spent_(run.spent_before) {}
 
   TunedShapes tune_all() {
     tuned_.shapes = timed_shapes(run_);
@@ -57,6 +57,7 @@ class ShapeTuning {
     const auto began = std::chrono::steady_clock::now();
     const SearchOutcome outcome = run_search(part(index), config_, store_, stop_);
     spent_ += std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+    tuned_.spent = together(tuned_.spent, outcome.loop.progress);
     leaders_.emplace_back();
     for (const agent::Leader& leader : outcome.loop.leaders)
       if (leaders_.back().size() < kKeptOfShape) leaders_.back().push_back(leader.candidate);
@@ -79,8 +80,16 @@ class ShapeTuning {
     part.baselines.clear();
     part.paths = {};
     part.database.clear();
+    part.on_new_best = {};  // of one shape
+    if (run_.on_progress)
+      part.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
+        agent::Progress all = together(tuned_.spent, progress);
+        all.best_ns.reset();  // of one shape, too
+        run_.on_progress(all, summary);
+      };
     part.session_search.reset();
     part.journal = nullptr;
+    part.spent_before = {};
     part.view = nullptr;
     part.quiet = true;
     part.target.notice.clear();  // said once, by the search of the set
@@ -133,7 +142,7 @@ class ShapeTuning {
   const std::atomic<bool>& stop_;
   TunedShapes tuned_;
   std::vector<std::vector<Candidate>> leaders_;  ///< of each tuned shape
-  std::chrono::milliseconds spent_{0};
+  std::chrono::milliseconds spent_;
 };
 
 std::optional<std::int64_t> part_of(const std::optional<std::int64_t>& whole, std::size_t index,
@@ -145,6 +154,22 @@ std::optional<std::int64_t> part_of(const std::optional<std::int64_t>& whole, st
 }
 
 }  // namespace
+
+agent::Progress together(const agent::Progress& before, agent::Progress now) {
+  now.evaluated += before.evaluated;
+  now.verified += before.verified;
+  now.failed += before.failed;
+  now.pruned += before.pruned;
+  now.duplicates += before.duplicates;
+  now.reused += before.reused;
+  now.refused += before.refused;
+  now.calls += before.calls;
+  now.tokens += before.tokens;
+  now.cost_usd += before.cost_usd;
+  now.price_known = now.price_known && before.price_known;
+  now.elapsed_s += before.elapsed_s;
+  return now;
+}
 
 agent::Budgets share_of(const agent::Budgets& budgets, std::size_t index, std::size_t count,
                         std::chrono::milliseconds spent) {

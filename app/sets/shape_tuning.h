@@ -13,7 +13,11 @@ namespace ak::app {
 struct TunedShapes {
   std::vector<Workload> shapes;
   std::vector<Candidate> candidates;  ///< the fastest few of each shape, each once
+  agent::Progress spent;              ///< by all of these searches together
 };
+
+/// What a search that continues where others ended has come to, with what they have spent.
+[[nodiscard]] agent::Progress together(const agent::Progress& before, agent::Progress now);
 
 /// The timed shapes of a run: those that an evaluation on its device times. Throws Error(usage) where there is no device,
 /// or more shapes than a rule can be learned from.
