@@ -54,7 +54,7 @@ CREATE TABLE set_shapes (
 CREATE VIEW kernel_members AS
 SELECT s.variant_id AS variant, m.number, m.variant_id AS member, m.condition, m.fallback
 FROM kernel_sets s JOIN set_members m ON m.set_id = s.id
-WHERE s.id = (SELECT max(t.id) FROM kernel_sets t WHERE t.variant_id = s.variant_id)
+WHERE NOT EXISTS (SELECT 1 FROM kernel_sets t WHERE t.variant_id = s.variant_id AND (t.began_at, t.uid) > (s.began_at, s.uid))
 UNION ALL
 SELECT v.id, 1, v.id, 'every shape', 1 FROM variants v
 WHERE NOT EXISTS (SELECT 1 FROM kernel_sets t WHERE t.variant_id = v.id);

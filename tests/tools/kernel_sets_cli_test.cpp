@@ -25,7 +25,7 @@ constexpr const char* kShapes = R"({"name": "n1", "axes": {"N": 1}, "role": "che
 {"name": "n40000", "axes": {"N": 40000}, "role": ["check", "time"], "tier": "emulator"}
 {"name": "any", "axes": {"N": [1, 50000]}, "role": "held_out", "tier": "emulator"}
 )";
-constexpr const char* kReference = R"(/* alphakernel
+constexpr const char* kReference = R"code(/* alphakernel
 {"launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["x", "y", {"i64": "N"}]
 }]
 }
@@ -33,8 +33,8 @@ constexpr const char* kReference = R"(/* alphakernel
   const long long i = blockIdx.x * 256ll + threadIdx.x;
   if (i < n) y[i] = out_t(accum_t(x[i]) + accum_t(1));
 }
-)";
-constexpr const char* kTemplate = R"(/* alphakernel
+)code";
+constexpr const char* kTemplate = R"code(/* alphakernel
 {"tunables": {"SLOW": {"values": [1, 0], "default": 1}},
  "launches": [{"kernel": "prelude", "grid": [1], "block": [32], "args": ["y"], "when": "not SLOW"},
               {"kernel": "prelude", "grid": [1], "block": [32], "args": ["y"], "when": "not SLOW"},
@@ -51,7 +51,7 @@ __global__ void add(const scalar_t* x, scalar_t* y, long long n) {
 #endif
   y[i] = sum + 1;
 }
-)";
+)code";
 
 struct SetSandbox : Sandbox {
   SetSandbox() {
