@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/sets/member_measurements.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -17,13 +19,6 @@ namespace {
 constexpr std::uint64_t kMemberStream = 17;
 // For each shape, references and all distributions included (chosen; a candidate in a search has 60 s for all shapes).
 constexpr auto kTimeOfShape = std::chrono::seconds(60);
-
-std::shared_ptr<const ProblemInstance> with_workloads(const ProblemInstance& problem,
-                                                      const std::vector<Workload>& workloads) {
-  auto copy = std::make_shared<ProblemInstance>(problem);
-  copy->workloads = workloads;
-  return copy;
-}
 
 SearchRecord record_of(const SearchRun& run, RowId set) {
   SearchRecord record;
@@ -93,16 +88,29 @@ std::optional<MemberTimes> MemberMeasurements::check(const Candidate& candidate,
   return evaluate(candidate, workloads, Depth::check, std::move(arm));
 }
 
+std::shared_ptr<const ProblemInstance> MemberMeasurements::problem_of(
+    const std::vector<Workload>& workloads) {
+  std::string key;
+  for (const Workload& workload : workloads)
+    key += fmt::format("{} {} {}\n", workload.name, workload.uid, workload.has(WorkloadRole::time));
+  auto& problem = problems_[key];
+  if (problem) return problem;
+  auto copy = std::make_shared<ProblemInstance>(*run_.problem);
+  copy->workloads = workloads;
+  return problem = std::move(copy);
+}
+
 std::optional<MemberTimes> MemberMeasurements::evaluate(const Candidate& candidate,
                                                         const std::vector<Workload>& workloads, Depth depth,
                                                         std::string arm) {
   EvaluationRequest request;
-  request.problem = with_workloads(*run_.problem, workloads);
+  request.problem = problem_of(workloads);
   request.candidate = candidate;
   request.arch = run_.target.arch;
   request.depth = depth;
   request.seed = agent::derive_seed(run_.seed, kMemberStream);
   for (const Workload& workload : workloads) request.workloads.push_back(workload.name);
+  request.changing_inputs = depth == Depth::time && device_.kind == DeviceKind::cuda;
   request.deadline = kTimeOfShape * static_cast<int>(workloads.size());
   const auto give_up = clock_.now() + 2 * request.deadline;
   const auto completed = agent::evaluate_one(*evaluator_, std::move(request), clock_, give_up, &stop_);

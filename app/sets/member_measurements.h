@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class MemberMeasurements {
                                                  const std::vector<Workload>& workloads, std::string arm);
 
  private:
+  [[nodiscard]] std::shared_ptr<const ProblemInstance> problem_of(const std::vector<Workload>& workloads);
   [[nodiscard]] std::optional<MemberTimes> evaluate(const Candidate& candidate,
                                                     const std::vector<Workload>& workloads, Depth depth,
                                                     std::string arm);
@@ -52,6 +54,8 @@ class MemberMeasurements {
   std::unique_ptr<Evaluator> evaluator_;
   DeviceFacts device_;
   SystemClock clock_;
+  /// By shapes: references and baselines of a problem are computed once.
+  std::map<std::string, std::shared_ptr<const ProblemInstance>> problems_;
   RowId search_ = 0;
   int iteration_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "agent/seeds.h"
+#include "app/evaluate/figure_texts.h"
 #include "codegen/sets/set_candidate.h"
 #include "core/error.h"
 #include "core/sets/rule_learning.h"

@@ -64,7 +64,7 @@ TEST_CASE("of a set that was learned twice the later counts, with its regret") {
   const auto file = kept.folder.file();
   store_set(file, kept.set, *kept.run.problem, kept.record);
   const RowId later = begin_set(file, *kept.run.problem);
-  execute(file, "UPDATE kernel_sets SET began_at = '2999-01-01' WHERE id = 2");
+  Connection(file, OpenMode::create).execute("UPDATE kernel_sets SET began_at = '2999-01-01' WHERE id = 2");
   kept.record.members.front().condition = "N <= 32";
   kept.record.regret =
       SetRegret{.mean_ratio = 1.02, .interval = {1.01, 1.04}, .worst_ratio = 1.2, .shapes = 16};
