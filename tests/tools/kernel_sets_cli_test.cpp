@@ -26,10 +26,8 @@ constexpr const char* kShapes = R"({"name": "n1", "axes": {"N": 1}, "role": "che
 {"name": "any", "axes": {"N": [1, 50000]}, "role": "held_out", "tier": "emulator"}
 )";
 constexpr const char* kReference = R"code(/* alphakernel
-{"launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["x", "y", {"i64": "N"}]
-}]
-}
-* / __global__ void k(const scalar_t* x, out_t* y, long long n) {
+{"launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["x", "y", {"i64": "N"}]}]} */
+__global__ void k(const scalar_t* x, out_t* y, long long n) {
   const long long i = blockIdx.x * 256ll + threadIdx.x;
   if (i < n) y[i] = out_t(accum_t(x[i]) + accum_t(1));
 }
@@ -38,10 +36,8 @@ constexpr const char* kTemplate = R"code(/* alphakernel
 {"tunables": {"SLOW": {"values": [1, 0], "default": 1}},
  "launches": [{"kernel": "prelude", "grid": [1], "block": [32], "args": ["y"], "when": "not SLOW"},
               {"kernel": "prelude", "grid": [1], "block": [32], "args": ["y"], "when": "not SLOW"},
-              {"kernel": "add", "grid": ["ceil_div(N, 128)"], "block": [128], "args": ["x", "y", {"i64": "N"}]
-}]
-}
-* / __global__ void prelude(scalar_t* y) { y[0] = 0; }
+              {"kernel": "add", "grid": ["ceil_div(N, 128)"], "block": [128], "args": ["x", "y", {"i64": "N"}]}]} */
+__global__ void prelude(scalar_t* y) { y[0] = 0; }
 __global__ void add(const scalar_t* x, scalar_t* y, long long n) {
   const long long i = blockIdx.x * 128ll + threadIdx.x;
   if (i >= n) return;
@@ -166,8 +162,8 @@ TEST_CASE("the same seed makes the same set") {
 TEST_CASE("a session and an experiment make sets by a key of their manifests") {
   SetSandbox box;
   std::ofstream(box.file("night.json"))
-      << R"({"name": "night", "runs": [{"problem": "add_one", "per_shape": true,
-    "device": "emulator", "arch": "sm_90a", "seed": 1, "deterministic": true, "unaudited": true, "max_evaluations": 6}]})";
+      << R"({"name": "night", "runs": [{"problem": "add_one", "name": "add_one",
+    "per_shape": true, "device": "emulator", "arch": "sm_90a", "seed": 1, "deterministic": true, "unaudited": true, "max_evaluations": 6}]})";
   const ProgramResult session = box.run({"session", "start", box.file("night.json").string(), "--foreground",
                                          "--output-folder", box.folder.path().string()});
   INFO(session.out << session.err);
