@@ -187,7 +187,9 @@ TEST_CASE("what cannot be a set is refused before anything runs") {
   const ProgramResult many = box.make({"--per-shape", "--prepared-copies", "9"});
   CHECK(many.exit_code == static_cast<int>(ExitCode::usage));
   CHECK_THAT(many.err, Catch::Contains("--prepared-copies"));
-  const ProgramResult nowhere = box.make({"--per-shape", "--device", "none"});
+  const ProgramResult nowhere =
+      box.run({"generate", "--problem", box.problem().string(), "--device", "none", "--arch", "sm_90a",
+               "--unaudited", "--per-shape", "--output", box.file("k.cu").string()});
   CHECK(nowhere.exit_code == static_cast<int>(ExitCode::usage));
   CHECK_THAT(nowhere.err, Catch::Contains("needs a device"));
 }
