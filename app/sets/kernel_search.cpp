@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
-#include "db/store/set_rows.h"
+#include "db/sets/set_rows.h"
 
 namespace ak::app {
 namespace {

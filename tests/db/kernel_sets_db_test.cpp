@@ -2,7 +2,7 @@
 // Kernel sets in the database: their members and rule, and what their searches count for.
 #include <catch2/catch.hpp>
 
-#include "db/store/set_rows.h"
+#include "db/sets/set_rows.h"
 #include "tests/db/old_schema.h"
 #include "tests/db/store_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "db/store/set_rows.h"
+#include "db/sets/set_rows.h"
 
 #include "db/rows.h"
 #include "db/schema.h"
