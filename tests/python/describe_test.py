@@ -94,7 +94,7 @@ class Tasks(Files):
     def test_sizes_are_the_literals_of_the_top_level_and_what_follows_from_them_follows(self):
         task = load(self.file("N = 8 * 2\nM = N + 1\nshape = (3, N)\ndef run(x):\n    return x + M\n"))
         self.assertEqual(task.sizes, {"N": 16, "shape_0": 3})
-        self.assertEqual(task.namespace({"N": 4})["M"], 5)
+        self.assertEqual(task.namespace({"N": 4}, 1)["M"], 5)
 
     def test_the_exact_result_is_float64_and_close_to_the_declared_one(self):
         instance = load(self.file(LINEAR)).instance({"batch": 4})

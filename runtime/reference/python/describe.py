@@ -5,12 +5,13 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, work
+from . import axes as axis_finder, channel, formulas, independence, own_draws, starting_kernel, task_probe, trace, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
 from .randomness import is_random
-from .task import load, seed_everything
+from .seeds import seed_everything
+from .task import load
 
 # The CPU device runs some millions of operations a second: small workloads keep within a moment (chosen).
 EMULATOR_FLOPS = 2000000
@@ -92,16 +93,20 @@ class Description:
         drawn = sorted({step.operator for step in self.probes[0].steps if step.operator in trace.RANDOM})
         if drawn:
             raise TaskError("it draws random numbers (%s): its results cannot be compared" % ", ".join(drawn))
-        instance = self.task.instance(dict(self.samples.base))
-        first, again = instance.inputs(7), instance.inputs(7)
-        changed = [name for name, value in first.items()
-                   if isinstance(value, torch.Tensor) and not torch.equal(value, again[name])]
-        if changed:
-            raise TaskError("input %s differs between two draws of one seed: it is drawn by a generator that no seed "
-                            "reaches" % ", ".join(changed))
-        results = [instance.run(first) for _ in range(2)]
+        base = dict(self.samples.base)
+        independence.refuse_unseeded(self.task, base)
+        unmoved = independence.unmoved_inputs(self.task, base)
+        if unmoved:
+            self.notes.append("%s: the same under every seed" % ", ".join(unmoved))
+        instance = self.task.instance(base)
+        inputs = instance.inputs(7)
+        results = [instance.run(inputs) for _ in range(2)]
         if not all(same(a, b) for a, b in zip(*results)):
             raise TaskError("two runs with the same inputs give different results")
+        independence.refuse_hidden_values(self.task, base)
+        if self.task.seeded:
+            self.notes.append("it seeds its generators itself (%s): what it draws follows the harness's seed as well"
+                              % ", ".join(sorted(self.task.seeded)))
 
     # ---- axes and shapes
 

@@ -15,7 +15,8 @@ from . import channel, device_memory
 from .problems import TaskError
 from .repeats import same_result
 from .randomness import refuse_random_modules
-from .task import load, seed_everything
+from .seeds import seed_everything
+from .task import load
 
 EXCHANGE, DEVICE_EXCHANGE = 4, 5  # memory that the process inherited: a file, and the GPU's
 WEIGHT_SEED = 42
@@ -180,7 +181,7 @@ class Server:
 
     def constants(self):
         """Numbers and None among the file's own inputs: those that the problem does not name keep their values."""
-        if self.instance.call.make_inputs is None:
+        if not self.instance.draws_inputs:
             return {}
         key = tuple(sorted(self.axes.items()))
         if key not in self.constants_at:
@@ -251,7 +252,7 @@ class Server:
 
     def own_tensors(self, seed):
         instance = self.made_instance(seed)
-        return dict(instance.inputs(seed) if instance.call.make_inputs is not None else {}, **instance.weights)
+        return dict(instance.inputs(seed) if instance.draws_inputs else {}, **instance.weights)
 
     def drawn_by_file(self, seed):
         """Its inputs and weights by name: on the GPU where the file can, which takes a hundredth of the time."""
