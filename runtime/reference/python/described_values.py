@@ -13,6 +13,8 @@ LAST_ELEMENTS = 32  # that the audit's mutation of this name clears (docs/checki
 CHOOSING = frozenset("""amax amin max min argmax argmin aminmax topk sort maximum minimum""".split())
 # What other values of a weight change: nothing, something within the tolerance, something beyond it.
 NONE, WITHIN, BEYOND = "none", "within", "beyond"
+# What a mistake does: a check shows it, none does, it changes nothing at all, it does not run.
+SEEN, UNSEEN, NOTHING, FAILS = "seen", "unseen", "nothing", "fails"
 # Kinds whose last element is the largest and the smallest one of its row (docs/problem.md).
 LAST_CHOSEN = (("late_high", "late_spike", 256.0), ("late_low", "late_spike(scale=-1)", -256.0))
 
@@ -155,28 +157,52 @@ class Values:
         return {"last_elements": "the reference itself is zero there: no input reaches these elements"}
 
     def mutations(self):
-        """Mistakes that some case shows; the others are noted."""
-        found, unseen = [], []
-        for mutation in self.instance.operators(self.first):
-            try:
-                seen = any(any_beyond(self._run(*case, "declared", mutation["name"]), run)
-                           for case, run in zip(self.cases, self.runs))
-            except (TaskError, ValueError):
-                continue  # the mistake does not even run
-            if seen:
-                found.append(mutation)
-            elif not self._changes_nothing(mutation["name"]):
-                unseen.append(mutation["name"])
+        """Mistakes that some case shows; the others are noted, and operators of which none was found."""
+        tried, leaves = self.instance.operators(self.first)
+        results = {}  # call -> mutation -> what it did
+        found = []
+        for one in tried:
+            call, spare = one.pop("call"), one.pop("spare", False)
+            known = results.setdefault(call, {})
+            if spare and {SEEN, UNSEEN} & set(known.values()):
+                continue
+            known[one["name"]] = self._outcome(one["name"])
+            if known[one["name"]] is SEEN:
+                found.append(one)
+        self._note_mutations(results, leaves)
+        return self._at_most(found)
+
+    def _outcome(self, name):
+        try:
+            wrong = [self._run(*case, "declared", name) for case in self.cases]
+        except (TaskError, ValueError):
+            return FAILS
+        if any(any_beyond(one, run) for one, run in zip(wrong, self.runs)):
+            return SEEN
+        alike = all(same(a, b) for one, (declared, _) in zip(wrong, self.runs) for a, b in zip(declared, one))
+        return NOTHING if alike else UNSEEN
+
+    def _note_mutations(self, results, leaves):
+        unseen = [name for known in results.values() for name, outcome in known.items() if outcome is UNSEEN]
         if unseen:
             self.notes.append("mistakes that no distribution shows: %s" % ", ".join(unseen))
+        without = [call for call, known in results.items() if not {SEEN, UNSEEN} & set(known.values())]
+        if without:
+            self.notes.append("operators without a mutation, for none that was tried changes a result: %s"
+                              % ", ".join(without))
+        if not any(SEEN in known.values() for known in results.values()) and not unseen and not without:
+            self.notes.append("no operator was found that could be left out: there are no mutations")
+        if leaves:
+            self.notes.append("what NumPy computes has no mutations")
+
+    def _at_most(self, found):
         if len(found) <= MAX_MUTATIONS:
             return found
         step = len(found) / MAX_MUTATIONS
-        return [found[int(index * step)] for index in range(MAX_MUTATIONS)]
-
-    def _changes_nothing(self, name):
-        return all(same(a, b) for case, (declared, _) in zip(self.cases, self.runs)
-                   for a, b in zip(declared, self._run(*case, mutation=name)))
+        kept = [found[int(index * step)] for index in range(MAX_MUTATIONS)]
+        dropped = [one["name"] for one in found if one not in kept]
+        self.notes.append("mutations beyond %d are left out: %s" % (MAX_MUTATIONS, ", ".join(dropped)))
+        return kept
 
 
 def _weight_kind(tensor):

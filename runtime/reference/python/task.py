@@ -187,9 +187,13 @@ class Instance:
 
     def operators(self, inputs):
         """What `mutation` of run may be: the operators called for these inputs, see mutations.listed."""
+        def run():
+            with precision_of("declared", self.notes):
+                self.call.run(self._arguments(inputs))
+
         with explained("running the reference"), torch.no_grad(), self._weights_in_place({}, lambda t: t):
-            with on_this_device(), precision_of("declared", self.notes):
-                return mutations.listed(lambda: self.call.run(self._arguments(inputs)))
+            with on_this_device():
+                return mutations.listed(run)
 
     def _arguments(self, inputs):
         if self._template is None and not self.draws_inputs:
