@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, independence, own_draws, starting_kernel, task_probe, trace, work
+from . import attempts, axes as axis_finder, channel, formulas, independence, own_draws, starting_kernel, task_probe, trace, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -19,6 +19,7 @@ CHANCE_SEEDS = range(4)  # a mistake of a half shows with certainty in so many d
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
+DTYPES.update({getattr(torch, name): name for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)})
 SCALARS = {bool: "bool", int: "int64", float: "float32"}
 
 
@@ -36,6 +37,7 @@ class Description:
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
         self.notes, self.open = [], []
+        attempts.watch(path)
         self._read()
         layers = self._random_layers()
         if layers and self._changes_nothing_by_chance():
@@ -58,8 +60,9 @@ class Description:
         self._pick_workloads()
         self._look_at_values()
         problem = self._problem()
-        return {"problem": problem, "workloads": self.workloads, "notes": self.notes, "open": self.open,
-                "degenerate": self.values.degenerate, "kernel": self._kernel(problem),
+        kernel = self._kernel(problem)
+        return {"problem": problem, "workloads": self.workloads, "notes": self.notes + attempts.notes(), "open": self.open,
+                "degenerate": self.values.degenerate, "kernel": kernel,
                 "source": self.task.source.text, "kind": self.task.kind}
 
     # ---- refusals
