@@ -3,8 +3,6 @@
 
 import os
 import sys
-import tempfile
-import textwrap
 import unittest
 
 try:
@@ -15,9 +13,8 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
 from python import axes, formulas, own_draws, task_yaml  # noqa: E402
-from python.describe import answered  # noqa: E402
-from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
+from sample_files import Files, function  # noqa: E402
 
 LINEAR = """
     import torch
@@ -66,28 +63,6 @@ NORMALISED = """
         return [torch.rand(N, M)]
 """
 DROPPED = NORMALISED.replace("self.norm = torch.nn.LayerNorm(M)", "self.drop = torch.nn.Dropout(0.5)")
-
-
-def function(body, inputs="torch.rand(N, N)"):
-    return "import torch\nN = 32\ndef run(x):\n    %s\ndef get_inputs():\n    return [%s]\n" % (body, inputs)
-
-
-class Files(unittest.TestCase):
-    def file(self, text):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "sample.py")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(textwrap.dedent(text))
-        return path
-
-    def described(self, text, **options):
-        return answered({"file": self.file(text), "options": options})
-
-    def refused(self, text, **options):
-        with self.assertRaises(TaskError) as caught:
-            self.described(text, **options)
-        return str(caught.exception)
 
 
 class Tasks(Files):
