@@ -195,6 +195,14 @@ class Values(Files):
         self.assertIn("some results on its own inputs are infinite", self.described(
             function("return torch.where(torch.eye(N) > 0, x, torch.tensor(float('-inf')))"))["notes"])
 
+    @unittest.skipUnless(hasattr(torch, "float8_e4m3fn"), "this PyTorch has no types of a byte")
+    def test_inputs_of_a_byte_are_understood(self):
+        text = "import torch\nN, M = 8, 16\ndef run(x, y):\n    return (x.float() + y.float()).to(x.dtype), x.float() * 2\n" \
+               "def get_inputs():\n    return [torch.randn(N, M).to(torch.float8_e4m3fn), torch.randn(N, M).to(torch.float8_e5m2)]\n"
+        definition = self.described(text)["problem"]["definition"]
+        self.assertEqual([one["dtype"] for one in definition["inputs"].values()], ["float8_e4m3fn", "float8_e5m2"])
+        self.assertEqual([one["dtype"] for one in definition["outputs"].values()], ["float8_e4m3fn", "float32"])
+
     def test_bytes_are_not_taken_for_sorted(self):
         draws = [torch.randint(0, 256, (64,), dtype=torch.uint8) for _ in range(3)]
         self.assertIsNone(structure.of(draws))

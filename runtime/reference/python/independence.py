@@ -64,7 +64,8 @@ def _drawn(task, sizes, seed):
 
 
 def _varied(tensor):
-    return tensor.numel() > 1 and not bool((tensor == tensor.flatten()[0]).all())
+    values = tensor.double() if tensor.is_floating_point() else tensor
+    return values.numel() > 1 and not bool((values == values.flatten()[0]).all())
 
 
 def _draws_at_random(instance):

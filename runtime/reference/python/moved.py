@@ -15,4 +15,5 @@ def others(value):
 
 def _turned(value):
     """Its elements, each in another's place."""
-    return value.reshape(-1).roll(1).reshape(value.shape)
+    wide = value.double() if value.is_floating_point() else value
+    return wide.reshape(-1).roll(1).reshape(value.shape).to(value.dtype)
