@@ -141,7 +141,8 @@ class Seeds(Files):
             import numpy  # noqa: F401
             cases += ["import numpy as np\ndef get_inputs():\n    %s\n    return [torch.tensor(%s)]" % pair for pair in (
                 ("np.random.seed(0)", "np.random.rand(N)"), ("r = np.random.default_rng(0)", "r.random(N)"),
-                ("r = np.random.RandomState(0)", "r.rand(N)"))]
+                ("r = np.random.RandomState(0)", "r.rand(N)"),
+                ("r = np.random.Generator(np.random.PCG64(0))", "r.random(N)"))]
         except ImportError:
             pass
         for text in cases:

@@ -84,14 +84,24 @@ def _seed_of(function, name, limit=None):
     return seed
 
 
-def _maker_of(make, limit=None):
-    """A function that makes a generator of numpy from a mixed seed; a generator stays as it is."""
-    def maker(seed=None):
-        if hasattr(seed, "random") or hasattr(seed, "bit_generator") or hasattr(seed, "random_raw"):
-            return make(seed)
-        mixed = _mixed(seed)
-        return make(mixed % limit if limit and isinstance(mixed, int) else mixed)
-    return maker
+def _seed_for(own, limit):
+    """What a generator of numpy is made of: another generator stays as it is."""
+    if any(hasattr(own, name) for name in ("random", "bit_generator", "random_raw")):
+        return own
+    mixed = _mixed(own)
+    return mixed % limit if limit and isinstance(mixed, int) else mixed
+
+
+def _maker_of(make):
+    return lambda seed=None: make(_seed_for(seed, None))
+
+
+def _class_of(found, limit=None):
+    class Seeded(found):
+        def __init__(self, seed=None):
+            super().__init__(_seed_for(seed, limit))
+
+    return Seeded
 
 
 def _replacements():
@@ -106,9 +116,10 @@ def _replacements():
     yield random, "Random", _Random
     if numpy:
         yield numpy.random, "seed", _seed_of(_seed_numpy, "numpy.random.seed", 2 ** 32)
-        for name in ("default_rng", "PCG64", "MT19937", "Philox", "SFC64"):
-            yield numpy.random, name, _maker_of(getattr(numpy.random, name))
-        yield numpy.random, "RandomState", _maker_of(numpy.random.RandomState, 2 ** 32)
+        yield numpy.random, "default_rng", _maker_of(numpy.random.default_rng)
+        for name in ("PCG64", "MT19937", "Philox", "SFC64"):
+            yield numpy.random, name, _class_of(getattr(numpy.random, name))
+        yield numpy.random, "RandomState", _class_of(numpy.random.RandomState, 2 ** 32)
 
 
 @contextlib.contextmanager
