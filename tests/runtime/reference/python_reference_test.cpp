@@ -81,8 +81,9 @@ TEST_CASE("a reference with values that no kernel can know is refused, and what 
     REQUIRE_FALSE(answer);
     CHECK_THAT(answer.error().message, Contains("output y depends on random values that are no parameter"));
   }
-  REQUIRE(started.open("import torch, socket\nW = torch.ones(4)\ndef run(x):\n  try:\n    socket.socket()\n"
-                       "  except OSError:\n    pass\n  return x + W\n"));
+  REQUIRE(
+      started.open("import torch, socket\nW = torch.ones(4)\ndef run(x):\n  try:\n    socket.socket()\n"
+                   "  except OSError:\n    pass\n  return x + W\n"));
   const auto answer = started.compute();
   REQUIRE(answer);
   CHECK_THAT(answer->at("notes").dump(), Contains("line 5 tries to open a socket"));
