@@ -204,6 +204,14 @@ class Values(Files):
         self.assertEqual([one["dtype"] for one in definition["inputs"].values()], ["float8_e4m3fn", "float8_e5m2"])
         self.assertEqual([one["dtype"] for one in definition["outputs"].values()], ["float8_e4m3fn", "float32"])
 
+    def test_a_constant_output_is_left_out(self):
+        text = function("return {'n': 3, 'y': x * 2, 'f': 0.5, 'z': torch.zeros(N), 'm': x.max()}")
+        made = self.described(text)
+        self.assertEqual(list(made["problem"]["definition"]["outputs"]), ["output_1", "output_4"])
+        self.assertEqual(made["problem"]["python"]["omit"], [0, 2, 3])
+        instance = load(self.file(text), options=made["problem"]["python"]).instance({})
+        self.assertEqual([output is None for output in instance.run(instance.inputs(1))], [True, False, True, True, False])
+
     def test_bytes_are_not_taken_for_sorted(self):
         draws = [torch.randint(0, 256, (64,), dtype=torch.uint8) for _ in range(3)]
         self.assertIsNone(structure.of(draws))

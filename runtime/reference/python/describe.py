@@ -300,6 +300,15 @@ class Description:
         self.mutations = self.values.mutations()
         self.notes.extend(self.values.notes)
         self.drawn_alike = self._drawn_alike()
+        self._omit(self.values.constant_outputs())
+
+    def _omit(self, places):
+        """Leaves outputs out; the file is read so that its runs agree with the folder."""
+        if not places:
+            return
+        names = self._output_names()
+        self.notes.append("the same in every case, and left out: %s" % ", ".join(names[place] for place in places))
+        self.options["omit"] = self.task.options["omit"] = places
 
     def _drawn_alike(self):
         """Inputs that one of our kinds draws as the file does, at all sizes."""
@@ -326,7 +335,8 @@ class Description:
             inputs[tensor] = dict({"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1])},
                                   **role)
         outputs = {tensor: {"shape": self.shapes[tensor], "dtype": _dtype(tensor, dtype)}
-                   for tensor, (shape, dtype) in zip(self._output_names(), probe.outputs) if shape is not None}
+                   for place, (tensor, (shape, dtype)) in enumerate(zip(self._output_names(), probe.outputs))
+                   if shape is not None and place not in self.options.get("omit", ())}
         if not outputs:
             raise TaskError("it returns no tensor")
         used_axes = {axis for entry in list(inputs.values()) + list(outputs.values()) for axis in entry["shape"] or ()}

@@ -87,6 +87,13 @@ class Values:
                     largest = WITHIN
         return largest
 
+    def constant_outputs(self):
+        """Places of outputs that are the same in every case, where others are not: there is nothing to compute."""
+        (_, first), *others = self.runs
+        constant = [place for place, value in enumerate(first) if value is not None
+                    and all(same(value, exact[place]) for _, exact in others)]
+        return constant if len(constant) < sum(value is not None for value in first) else []
+
     # ---- distributions
 
     def _choose_distributions(self, drawn, chooses):

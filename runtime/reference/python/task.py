@@ -24,7 +24,7 @@ def load(path, kind=None, options=None):
 
     kind: one of KINDS, or None to tell by the file's content.
     options: the object `python` of problem.json: `eval` (bool) puts modules into evaluation mode,
-    `follow` (dict) says which sizes of the file take the value of another.
+    `follow` (dict) says which sizes of the file take the value of another, `omit` which results are no outputs.
     Raises TaskError with a message for the user.
     """
     if kind is not None and kind not in KINDS:
@@ -174,6 +174,8 @@ class Instance:
                 outputs = values.results(self.call.run(arguments))
             # A weight that is returned gets its contents of before.
             outputs = [value.detach().clone() if id(value) in held else value for value in outputs]
+            outputs = [None if place in self.task.options.get("omit", ()) else value
+                       for place, value in enumerate(outputs)]
         self._check_inputs(given, versions, outputs)
         return outputs
 
