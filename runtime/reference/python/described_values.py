@@ -65,17 +65,42 @@ class Values:
 
     def _find_used_weights(self):
         """Those with which some exact result leaves the tolerance: a bias that a normalisation takes away is none."""
-        self.used, self._within = [], 0
-        for name, value in self.instance.weights.items():
-            effect = self._effect(name, value)
-            if effect is BEYOND:
-                self.used.append(name)
-            self._within += effect is WITHIN
+        known, self._within = {}, 0
+        for name in self.instance.weights:
+            known[name] = self._effect(name, 1)
+        self._search([name for name, effect in known.items() if effect is not BEYOND], known)
+        self.used = [name for name, effect in known.items() if effect is BEYOND]
+        self._within = sum(effect is WITHIN for effect in known.values())
 
-    def _effect(self, name, own):
-        """The largest effect of other values of a weight, over all cases: those of gates that are zero at first count."""
-        largest = NONE
-        for (inputs, weights), run in zip(self.cases, self.runs):
+    def _search(self, names, known):
+        """The effects of weights in all cases: those that change nothing even together are tried together."""
+        if len(names) == 1:
+            known[names[0]] = self._effect(names[0], len(self.cases))
+        elif names and not self._leave_all_alike(names):
+            half = len(names) // 2
+            self._search(names[:half], known)
+            self._search(names[half:], known)
+        else:
+            known.update(dict.fromkeys(names, NONE))
+
+    def _leave_all_alike(self, names):
+        own = self.instance.weights
+        for (inputs, weights), (_, exact) in zip(self.cases, self.runs):
+            choices = {name: moved.others(weights.get(name, own[name])) for name in names}
+            for turn in range(max(len(others) for others in choices.values())):
+                changed = {name: others[turn % len(others)] for name, others in choices.items()}
+                try:
+                    wrong = self._run(inputs, {**weights, **changed}, "exact")
+                except TaskError:
+                    return False
+                if not all(same(a, b) for a, b in zip(wrong, exact)):
+                    return False
+        return True
+
+    def _effect(self, name, cases):
+        """The largest effect of other values of a weight in so many cases: those of gates that are zero at first count."""
+        largest, own = NONE, self.instance.weights[name]
+        for (inputs, weights), run in list(zip(self.cases, self.runs))[:cases]:
             for other in moved.others(weights.get(name, own)):
                 try:
                     wrong = self._run(inputs, {**weights, name: other}, "exact")
@@ -180,13 +205,15 @@ class Values:
         return self._at_most(found)
 
     def _outcome(self, name):
-        try:
-            wrong = [self._run(*case, "declared", name) for case in self.cases]
-        except (TaskError, ValueError):
-            return FAILS
-        if any(any_beyond(one, run) for one, run in zip(wrong, self.runs)):
-            return SEEN
-        alike = all(same(a, b) for one, (declared, _) in zip(wrong, self.runs) for a, b in zip(declared, one))
+        alike = True
+        for case, run in zip(self.cases, self.runs):
+            try:
+                wrong = self._run(*case, "declared", name)
+            except (TaskError, ValueError):
+                return FAILS
+            if any_beyond(wrong, run):
+                return SEEN
+            alike = alike and all(same(a, b) for a, b in zip(run[0], wrong))
         return NOTHING if alike else UNSEEN
 
     def _note_mutations(self, results, leaves):
