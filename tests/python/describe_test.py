@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of a PyTorch file: its sizes, formulas, results and mistakes. Arguments: the folder of the package."""
 
+import json
 import os
 import sys
 import unittest
@@ -268,7 +269,18 @@ class Refusals(Files):
                 self.assertIn(expected, self.refused(text))
 
 
-class Boards(unittest.TestCase):
+class Boards(Files):
+    def test_a_definition_draws_inputs_of_each_type(self):
+        dtypes = ("float16", "float32", "int32", "bool")
+        definition = {"name": "sum", "axes": {"n": {"type": "var"}, "m": {"type": "const", "value": 16}},
+                      "inputs": {"a_" + dtype: {"shape": ["n", "m"], "dtype": dtype} for dtype in dtypes},
+                      "outputs": {"output": {"shape": ["n", "m"], "dtype": "float32"}},
+                      "reference": "def run(a_float16, a_float32, a_int32, a_bool):\n    return a_float32 * a_bool\n"}
+        path = self.file(json.dumps(definition))
+        os.rename(path, path + ".json")
+        inputs = load(path + ".json").instance({"n": 4}).inputs(1)
+        self.assertEqual([str(value.dtype) for value in inputs.values()], ["torch." + dtype for dtype in dtypes])
+
     def test_shapes_of_a_task_yml_are_read(self):
         cases = task_yaml.parsed('lang: "py"\ntests:\n  - {"size": 127, "seed": 4}\nbenchmarks:\n  - size: 64\n'
                                  '    shape: [1, 2]\n')
