@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/text/characters.h"
 
 namespace ak::codegen {

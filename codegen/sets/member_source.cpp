@@ -7,7 +7,7 @@
 #include <set>
 
 #include "codegen/source/frozen_constants.h"
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "core/text/characters.h"
 
 namespace ak::codegen {
