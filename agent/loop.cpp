@@ -169,6 +169,7 @@ void Run::drain() {
 
 void Run::confirm() {
   progress_.stop_clock();  // what follows is not a search
+  if (!context_.options.confirm) return;
   const auto keep = [this](const Completed& completed, const DeviceFacts* device, std::string arm) {
     record_.commit(completed, {.arm = std::move(arm), .device = device});
   };

@@ -71,7 +71,8 @@ struct LoopOptions {
   Budgets budgets;
   int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
-      held_out_seed;  ///< of these shapes and their inputs; nothing: drawn from the operating system
+      held_out_seed;    ///< of these shapes and their inputs; nothing: drawn from the operating system
+  bool confirm = true;  ///< false: nothing follows the search, whose champion is not the last word
   /// What examines the leader of a GPU on small shapes, in this order; each is made when it is first needed.
   struct Examiner {
     std::string name;  ///< "CPU device"

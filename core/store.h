@@ -16,6 +16,12 @@ namespace ak {
 
 using RowId = std::int64_t;
 
+/// A search that is part of making a kernel set.
+struct SetPart {
+  RowId set = 0;
+  std::string_view role;  ///< "shape", "members" or "set"
+};
+
 struct SearchRecord {
   std::string command;   ///< the command line, keys redacted
   std::string proposer;  ///< "search", "llm", "hybrid", "user"
@@ -27,6 +33,7 @@ struct SearchRecord {
   bool resumed = false;  ///< the strategy begins with what earlier searches found for the same sources
   /// Row of `session_searches` that the search belongs to: where it has a search already, that one continues.
   std::optional<RowId> session_search = {};
+  std::optional<SetPart> set = {};
 };
 
 /// How a search came to a proposal.

@@ -78,6 +78,16 @@ void add_start_flags(CLI::App& app, app::SearchFlags& flags) {
                "device every run of a seed is the same");
 }
 
+/// Whether the result may be several kernels.
+void add_set_flags(CLI::App& app, app::SearchFlags& flags) {
+  app.add_flag("--per-shape", flags.per_shape,
+               "tune every timed shape alone, then learn the smallest set of kernels that is within 2 % of "
+               "these, and the "
+               "rule that picks one by the shape, for shapes never seen, too (docs/sets.md)");
+  add_integer(app, "--prepared-copies", app::kPreparedCopies, into(flags.prepared_copies),
+              "copies of prepared weights that the kernels of a set may need (default: 1)");
+}
+
 /// What it works with.
 void add_place_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--db", flags.database,
@@ -109,6 +119,7 @@ void add_search_flags(CLI::App& app, app::SearchFlags& flags) {
   add_target_flags(app, flags);
   add_proposer_flags(app, flags);
   add_start_flags(app, flags);
+  add_set_flags(app, flags);
   add_place_flags(app, flags);
   add_budget_flags(app, flags);
   add_unaudited_flag(app, flags.unaudited);

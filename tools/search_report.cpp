@@ -8,6 +8,7 @@
 
 #include "app/evaluate/figure_texts.h"
 #include "app/predict/target_prediction.h"
+#include "app/sets/set_report.h"
 #include "core/text/suggest.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
@@ -138,6 +139,8 @@ void print_summary(const app::SearchRun& search, const app::SearchOutcome& outco
   if (!loop.best) return print_no_kernel(loop, run, database);
   print_unmeasured(loop.progress);
   print_best_point(loop);
+  if (outcome.set)
+    for (const std::string& line : app::set_lines(*outcome.set)) fmt::print("{}\n", line);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));
   print_judgement(run);
   fmt::print("{}", app::baselines_text(outcome.baselines));

@@ -17,18 +17,20 @@ struct Feature {
 };
 
 // What makes one CUDA kernel another kind of kernel: how it computes, how it moves data, how its threads
-// talk. Names of PTX instructions, of intrinsics and of CUDA C++.
+// talk. Names of PTX instructions, of intrinsics, of CUDA C++ and of device headers.
 const Feature kFeatures[] = {
     {"wgmma", {"wgmma"}},
-    {"mma", {"mma.sync", "wmma::", "mma_sync"}},
-    {"TMA", {"cp.async.bulk", "CUtensorMap"}},
-    {"cp.async", {"cp.async.ca", "cp.async.cg", "memcpy_async", "__pipeline_memcpy"}},
+    {"mma", {"mma.sync", "ak::mma<", "wmma::", "mma_sync"}},
+    {"TMA", {"cp.async.bulk", "ak::tma_", "ak::bulk_load", "CUtensorMap"}},
+    {"cp.async", {"cp.async.ca", "cp.async.cg", "ak::copy_async", "memcpy_async", "__pipeline_memcpy"}},
     {"shared memory", {"__shared__"}},
-    {"shuffles", {"__shfl", "shfl.sync", "__reduce_", "cub::WarpReduce"}},
+    {"shuffles", {"__shfl", "shfl.sync", "__reduce_", "ak::reduce_", "ak::block_sum", "cub::WarpReduce"}},
     {"atomics", {"atomicAdd", "atomicMax", "atomicMin", "atomicCAS", "red.global", "atom.global"}},
-    {"vector loads", {"float4", "uint4", "int4", "float2", "uint2", "ld.global.v", "__half2", "bfloat162"}},
+    {"vector loads",
+     {"float4", "uint4", "int4", "float2", "uint2", "ld.global.v", "__half2", "bfloat162", "ak::Pack<"}},
     {"grid barrier", {"this_grid", "grid.sync", "grid_group"}},
-    {"clusters", {"barrier.cluster", "cluster_group", "__cluster_dims__", "mapa.", "map_shared_rank"}},
+    {"clusters",
+     {"barrier.cluster", "cluster_group", "__cluster_dims__", "mapa.", "map_shared_rank", "ak::cluster_"}},
 };
 
 }  // namespace

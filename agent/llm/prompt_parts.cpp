@@ -9,6 +9,7 @@
 #include "agent/llm/quoting.h"
 #include "codegen/problem/tensor_text.h"
 #include "core/device/floor.h"
+#include "core/plan/device_headers.h"
 
 namespace ak::agent {
 namespace {
@@ -200,6 +201,7 @@ std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject
   const ProblemInstance& problem = *subject.problem;
   std::string text =
       prompts.text("system") + "\n" + prompts.text("contract") + "\n" +
+      prompts.fill("device_headers", {{"headers", device_header_index()}}) + "\n" +
       prompts.fill("problem", {{"name", problem.definition.name},
                                {"description", fitted(problem.definition.description, kDescriptionTokens)},
                                {"tensors", tensors_text(problem)},

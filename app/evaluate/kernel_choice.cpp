@@ -153,6 +153,7 @@ KernelChoice kernel_of_variant(const std::filesystem::path& database, const std:
   if (!parsed) fail(ExitCode::bad_input, "variant {}: {}", variant, parsed.error().message);
   Candidate candidate = std::move(parsed).value();
   candidate.tunables = stored->tunables.get<TunableValues>();
+  candidate.headers = stored->headers;
   return {.candidate = std::move(candidate),
           .problem = stored->problem,
           .params = params_of(stored->params),

@@ -194,6 +194,7 @@ class Exporter {
     }
     Candidate chosen = std::move(candidate).value();
     chosen.tunables = variant.tunables.get<TunableValues>();
+    chosen.headers = variant.headers;
     const codegen::ExportedSolution files = files_of(row, variant, chosen, problem);
     Json sources = Json::array();
     for (const codegen::ExportedFile& file : files.files)
@@ -202,7 +203,8 @@ class Exporter {
     std::ranges::replace_if(
         stem, [](char c) { return !is_file_name(std::string("a") + c); }, '_');
     constexpr std::size_t kDigits = 12;
-    return {{"name", fmt::format("{}_{}", stem.empty() || stem[0] == '.' ? "kernel" : stem,
+    // One kernel may solve several definitions, and a data set has one solution of a name.
+    return {{"name", fmt::format("{}_{}_{}", row.name, stem.empty() || stem[0] == '.' ? "kernel" : stem,
                                  variant.hash.substr(0, kDigits))},
             {"definition", row.name},
             {"author", kAuthor},
@@ -237,7 +239,7 @@ class Exporter {
     plan.frozen = candidate.tunables;
     plan.problem = row.problem;
     plan.params = row.params;
-    return {.files = {{file, with_plan(candidate.source, plan)}},
+    return {.files = {{file, with_plan(candidate.self_contained(), plan)}},
             .entry =
                 fmt::format("{}::{}", file, plan.launches.empty() ? "kernel" : plan.launches.front().kernel)};
   }

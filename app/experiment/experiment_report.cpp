@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <map>
 
 #include "build_commit.h"
 #include "core/error.h"
@@ -26,7 +27,14 @@ constexpr const char* kCopyBandwidth =
 constexpr const char* kRuns =
     "SELECT x.search, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, x.reason, "
     "x.evaluations, x.verified, round((julianday(x.ended_at) - julianday(x.started_at)) * 86400, 1) AS "
-    "seconds, x.command FROM experiments x ORDER BY x.search";
+    "seconds, x.command FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM set_searches t WHERE t.search_id "
+    "= "
+    "x.search AND t.role <> 'set') ORDER BY x.search";
+
+// Searches of single shapes come before the set that they lead to, which is the run's own search.
+constexpr const char* kRunOfSearch =
+    "SELECT s.id AS search, (SELECT count(*) FROM searches o WHERE o.id < s.id AND NOT EXISTS (SELECT 1 FROM "
+    "set_searches t WHERE t.search_id = o.id AND t.role <> 'set')) AS run FROM searches s";
 
 constexpr const char* kResults =
     "SELECT r.search, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
@@ -37,7 +45,8 @@ constexpr const char* kResults =
     "r.evaluation = "
     "coalesce((SELECT h.evaluation FROM champions h WHERE h.search = s.id), (SELECT e.id FROM evaluations e "
     "WHERE e.search_id = s.id AND e.variant_id = s.best_variant_id ORDER BY e.id DESC LIMIT 1)) "
-    "WHERE r.method IS NOT NULL OR r.workload IS NULL ORDER BY r.search, r.workload";
+    "WHERE (r.method IS NOT NULL OR r.workload IS NULL) AND NOT EXISTS (SELECT 1 FROM set_searches t WHERE "
+    "t.search_id = s.id AND t.role <> 'set') ORDER BY r.search, r.workload";
 
 constexpr const char* kFailures =
     "SELECT search, status, count(*) AS variants, min(message) AS message FROM failures GROUP BY search, "
@@ -52,11 +61,14 @@ Json first_row(const ResultFolder& folder, const std::string& sql) {
   return all.empty() ? Json::object() : all.front();
 }
 
-/// Adds the name of the run to rows that have the number of its search.
-Json named(const Json& rows_of_searches, const Manifest& manifest) {
+/// Adds the name of the run to rows that have the number of a search of it.
+Json named(const Json& rows_of_searches, const Manifest& manifest, const ResultFolder& folder) {
+  std::map<std::int64_t, std::size_t> run_of_search;
+  for (const Json& row : rows(folder, kRunOfSearch))
+    run_of_search[row["search"].get<std::int64_t>()] = row["run"].get<std::size_t>();
   Json list = Json::array();
   for (const Json& row : rows_of_searches) {
-    Json entry = {{"run", manifest.runs.at(row["search"].get<std::size_t>() - 1).name}};
+    Json entry = {{"run", manifest.runs.at(run_of_search.at(row["search"].get<std::int64_t>())).name}};
     entry.update(row);
     list.push_back(std::move(entry));
   }
@@ -131,9 +143,9 @@ Json report_json(const Manifest& manifest, const ExperimentEnd& end, const Resul
                  {"status", end.status},
                  {"reason", end.reason},
                  {"copy_bandwidth_gbps", first_row(folder, kCopyBandwidth)["gbps"]},
-                 {"runs", named(rows(folder, kRuns), manifest)},
-                 {"results", named(rows(folder, results), manifest)},
-                 {"failures", named(rows(folder, kFailures), manifest)},
+                 {"runs", named(rows(folder, kRuns), manifest, folder)},
+                 {"results", named(rows(folder, results), manifest, folder)},
+                 {"failures", named(rows(folder, kFailures), manifest, folder)},
                  {"expectations", Json::array()}};
   for (Json& result : report["results"])
     result["tunables"] = parse_json(result["tunables"].get<std::string>());

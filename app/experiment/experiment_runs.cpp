@@ -8,6 +8,7 @@
 
 #include "app/evaluate/figure_texts.h"
 #include "app/search/starting_points.h"
+#include "app/sets/kernel_search.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -71,6 +72,7 @@ std::string command_of(const ManifestRun& run, const SearchRun& search) {
   if (budgets.max_wall)
     command += fmt::format(" --max-minutes {:g}", static_cast<double>(budgets.max_wall->count()) / 60'000);
   if (!run.target_performance.empty()) command += " --target-performance " + run.target_performance;
+  if (run.per_shape) command += fmt::format(" --per-shape --prepared-copies {}", run.prepared_copies);
   return command + fmt::format(" --strategy {} --seed {} --arch {} --device {} --output {}.cu", run.strategy,
                                run.seed, search.target.arch.sm(), to_string(search.target.kind), run.name);
 }
@@ -89,6 +91,9 @@ SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const Experi
     search.budgets.target_ns =
         parse_target_performance(run.target_performance, *search.problem, search.target.device);
   }
+  if (run.per_shape)
+    search.per_shape =
+        PerShape{.prepared_copies = static_cast<std::size_t>(run.prepared_copies), .database = {}};
   search.command = command_of(run, search);
   search.one_by_one = search.target.kind == DeviceKind::emulator;
   search.quiet = flags.quiet;
@@ -135,8 +140,9 @@ ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!quiet) announce(manifest, i, runs[i]);
     runs[i].paths = output_paths(folder.kernels() / (manifest.runs[i].name + ".cu"));
+    if (runs[i].per_shape) runs[i].per_shape->database = folder.database();
     try {
-      const SearchOutcome outcome = run_search(runs[i], config, *store, stop);
+      const SearchOutcome outcome = find_kernel(runs[i], config, *store, stop);
       if (!quiet) tell_end(outcome);
       if (outcome.loop.interrupted)
         return {.status = "interrupted", .reason = "Ctrl-C", .code = ExitCode::interrupted};

@@ -32,7 +32,7 @@ void read_budgets(const JsonReader& at, agent::Budgets& budgets) {
 ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   at.only({"name", "algorithm", "problem", "params", "shape", "arch", "device", "proposer", "strategy",
            "seed", "template", "set", "max_evaluations", "max_compilations", "max_minutes",
-           "target_performance"});
+           "target_performance", "per_shape", "prepared_copies"});
   ManifestRun run;
   if (const auto given = at.find("algorithm")) run.algorithm = read_name(*given);
   if (const auto given = at.find("problem")) run.problem = folder / read_text(*given, "a folder");
@@ -52,6 +52,8 @@ ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   if (const auto given = at.find("set")) run.fixed = read_fixed(*given);
   if (const auto given = at.find("target_performance"))
     run.target_performance = read_text(*given, "a target such as \"90%sol\"");
+  if (const auto given = at.find("per_shape")) run.per_shape = given->boolean();
+  if (const auto given = at.find("prepared_copies")) run.prepared_copies = read_count(*given);
   read_budgets(at, run.budgets);
   return run;
 }
@@ -74,26 +76,34 @@ Expectation read_expectation(const JsonReader& at) {
   return expectation;
 }
 
-/// Numbers of the runs' searches by name.
-std::map<std::string, std::size_t> searches_of(const Manifest& manifest) {
-  std::map<std::string, std::size_t> searches;
-  for (const ManifestRun& run : manifest.runs) searches.emplace(run.name, searches.size() + 1);
-  return searches;
+/// Positions of the runs by name.
+std::map<std::string, std::size_t> positions_of(const Manifest& manifest) {
+  std::map<std::string, std::size_t> positions;
+  for (const ManifestRun& run : manifest.runs) positions.emplace(run.name, positions.size());
+  return positions;
+}
+
+/// SQL for the number of a run's search: the searches that are no part of a set, in their order.
+std::string search_at(std::size_t position) {
+  return fmt::format(
+      "(SELECT id FROM searches WHERE id NOT IN (SELECT search_id FROM set_searches WHERE role <> 'set') "
+      "ORDER BY id LIMIT 1 OFFSET {})",
+      position);
 }
 
 /// `sql` with every {name} replaced; throws JsonInputError for a name that is not a run.
-std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& searches) {
+std::string fill(const JsonReader& at, std::string sql, const std::map<std::string, std::size_t>& positions) {
   for (std::size_t begin = sql.find('{'); begin != std::string::npos; begin = sql.find('{', begin)) {
     const std::size_t end = sql.find('}', begin);
     const std::string name = sql.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
-    const auto search = searches.find(name);
-    if (search == searches.end() || end == std::string::npos) {
+    const auto position = positions.find(name);
+    if (position == positions.end() || end == std::string::npos) {
       std::vector<std::string> names;
-      for (const auto& [run, number] : searches) names.push_back(run);
+      for (const auto& [run, number] : positions) names.push_back(run);
       at.reject(fmt::format("no run is called '{}'{}; known: {}", sanitize(name, 60),
                             did_you_mean(name, names), fmt::join(names, ", ")));
     }
-    sql.replace(begin, end - begin + 1, std::to_string(search->second));
+    sql.replace(begin, end - begin + 1, search_at(position->second));
   }
   return sql;
 }
@@ -115,11 +125,11 @@ Manifest read(const JsonReader& at, const fs::path& file) {
       item.reject(fmt::format("another run is called '{}' too; give it a 'name'", manifest.runs.back().name));
   }
   if (manifest.runs.empty()) at.member("runs").fail("at least one run");
-  const auto searches = searches_of(manifest);
+  const auto positions = positions_of(manifest);
   if (const auto given = at.find("expectations")) {
     for (const JsonReader& item : given->items()) {
       manifest.expectations.push_back(read_expectation(item));
-      static_cast<void>(fill(item.member("sql"), manifest.expectations.back().sql, searches));
+      static_cast<void>(fill(item.member("sql"), manifest.expectations.back().sql, positions));
     }
   }
   return manifest;
@@ -144,7 +154,7 @@ Manifest read_manifest(const fs::path& file) {
 }
 
 std::string sql_of(const Expectation& expectation, const Manifest& manifest) {
-  return fill(JsonReader(Json()), expectation.sql, searches_of(manifest));
+  return fill(JsonReader(Json()), expectation.sql, positions_of(manifest));
 }
 
 std::vector<fs::path> manifest_search_path() {

@@ -23,6 +23,8 @@ struct ManifestRun {
   std::uint64_t seed = 1;
   FixedTunables fixed;
   agent::Budgets budgets;
+  bool per_shape = false;
+  std::int64_t prepared_copies = 1;
 };
 
 /// A check over the results: one value, and the bounds it must keep.
@@ -44,8 +46,7 @@ struct Manifest {
 /// Throws Error(bad_input) naming the file, the field and what was expected.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& file);
 
-/// The expectation's SQL with `{run}` replaced by the number of that run's search: runs are the searches 1,
-/// 2, ... of the experiment's database.
+/// The expectation's SQL with `{run}` replaced by the number of that run's search, as SQL: of a set that of the set.
 [[nodiscard]] std::string sql_of(const Expectation& expectation, const Manifest& manifest);
 
 /// Folders where manifests are looked for: those of $ALPHAKERNEL_EXPERIMENTS, of the installed tree, and of the source

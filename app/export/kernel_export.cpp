@@ -65,6 +65,24 @@ std::string comparisons_text(const EvaluationResult& result) {
                      result.checks.size(), shapes.size(), shapes.size() == 1 ? "" : "s", largest);
 }
 
+/// Which member takes which shape; empty where it is one kernel.
+std::string members_text(const db::EvaluatedVariant& stored, const std::filesystem::path& database) {
+  const db::Table members = db::query(
+      database,
+      "SELECT m.condition, m.number, v.name FROM kernel_members m JOIN variants v ON v.id = m.member "
+      "WHERE m.variant = :variant AND m.member <> m.variant ORDER BY m.number",
+      0, kQueryLimit, {{"variant", stored.variant}});
+  std::string text;
+  for (const db::TableRow& row : db::rows_of(members))
+    text += fmt::format("| {} | {} | {} |\n", row.integer("number"),
+                        codegen::markdown_cell(row.text("condition")),
+                        codegen::markdown_cell(std::filesystem::path(row.text("name")).filename().string()));
+  return text.empty() ? ""
+                      : "It is a set of kernels, of which each takes its shapes:\n\n| member | shapes | from "
+                        "|\n|---|---|---|\n" +
+                            text + "\n";
+}
+
 /// "Later, on shapes drawn at random: ok.", or that nothing of the kind was done.
 std::string later_text(const db::EvaluatedVariant& stored) {
   std::string text;
@@ -88,7 +106,8 @@ std::string measured_text(const ExportChoice& choice) {
   const bool ran = stored.result.outcome.status != Status::compiled_only;
   if (!ran) return "It was built and never run: nothing is known of its results and times.\n";
   const bool estimated = stored.device.kind == DeviceKind::emulator;
-  return fmt::format("On {} ({}) by AlphaKernel {}, variant {}, search {}.{}\n\n{}\n{}",
+  return choice.members +
+         fmt::format("On {} ({}) by AlphaKernel {}, variant {}, search {}.{}\n\n{}\n{}",
                      codegen::markdown_cell(stored.device.name), stored.arch.sm(), stored.version,
                      stored.variant, stored.search,
                      estimated ? " Costs are estimates of the CPU device, no GPU times." : "",
@@ -126,10 +145,12 @@ void require_right(const db::EvaluatedVariant& stored) {
 
 ExportChoice export_choice(const std::string& word, const std::string& device,
                            const std::filesystem::path& database) {
-  ExportChoice choice{.kernel = choose_kernel(word, database), .stored = {}};
+  ExportChoice choice{.kernel = choose_kernel(word, database), .stored = {}, .members = ""};
   const auto variant = known_variant(database, choice.kernel, word, "");
   if (variant) choice.stored = db::find_evaluation(database, *variant, device);
-  if (choice.stored) require_right(*choice.stored);
+  if (!choice.stored) return choice;
+  require_right(*choice.stored);
+  choice.members = members_text(*choice.stored, database);
   return choice;
 }
 

@@ -15,6 +15,7 @@ namespace ak::app {
 struct ExportChoice {
   KernelChoice kernel;
   std::optional<db::EvaluatedVariant> stored;
+  std::string members;  ///< which kernel of a set takes which shape, Markdown; empty: it is one kernel
 };
 
 /// Finds it by a word as choose_kernel() takes it.

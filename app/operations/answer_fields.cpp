@@ -334,6 +334,9 @@ std::vector<Field> search_fields() {
           maybe(text("held_out", "whether the best kernel is right on shapes drawn at the end")),
           maybe(object("best", "BestKernel", "the champion",
                        leader_fields() + Fields{text("source", "the kernel file, its parameters frozen")})),
+          list_of(text("set",
+                       "with per_shape: which kernel takes which shape, and how near that is to the best, "
+                       "a line each")),
           list_of(object("leaders", "Leader", "the fastest points, best first", leader_fields()))};
 }
 

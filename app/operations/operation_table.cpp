@@ -9,6 +9,7 @@
 #include "app/operations/operation.h"
 #include "app/operations/problem_sections.h"
 #include "app/operations/request_check.h"
+#include "app/setup/option_ranges.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
 #include "db/read/reader.h"
@@ -106,7 +107,20 @@ Parameters search_course_parameters() {
 Parameters search_parameters() {
   Parameters all = problem_parameters() + Parameters{shape_parameter()} + device_parameters();
   all.front().required = true;
-  return all + Parameters{{.name = "template", .help = "search only this template of the problem"}} +
+  return all +
+         Parameters{
+             {.name = "template", .help = "search only this template of the problem"},
+             {.name = "per_shape",
+              .kind = ValueKind::flag,
+              .help = "tune every timed shape alone, and end with the smallest set of kernels within 2 % "
+                      "of these and the rule that picks one by the shape (docs/sets.md)",
+              .fallback = "false"},
+             {.name = "prepared_copies",
+              .kind = ValueKind::integer,
+              .help = "copies of prepared weights that the kernels of a set may need",
+              .minimum = static_cast<double>(app::kPreparedCopies.min),
+              .maximum = static_cast<double>(app::kPreparedCopies.max),
+              .fallback = "1"}} +
          search_course_parameters();
 }
 

@@ -6,6 +6,8 @@
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/kernel_request.h"
 #include "app/search/search_command.h"
+#include "app/sets/kernel_search.h"
+#include "app/sets/set_report.h"
 #include "codegen/emit/emit.h"
 #include "core/text/json_line.h"
 #include "db/database.h"
@@ -34,6 +36,8 @@ app::SearchFlags search_flags(const Json& request, const Context& context) {
   flags.unaudited = request.at("unaudited");
   flags.no_transfer = !request.at("transfer").get<bool>();
   flags.deterministic = request.at("deterministic");
+  flags.per_shape = request.value("per_shape", false);
+  flags.prepared_copies = request.value("prepared_copies", 1);
   flags.quiet = true;
   return flags;
 }
@@ -119,6 +123,8 @@ Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, b
     json["best"].update(new_best_json(*loop.best, *run.problem, emulated));
     add_prediction(json["best"], loop.predicted);
   }
+  json["set"] = Json::array();
+  if (outcome.set) json["set"] = app::set_lines(*outcome.set);
   json["leaders"] = Json::array();
   for (const agent::Leader& leader : loop.leaders) json["leaders"].push_back(leader_json(leader, emulated));
   return json;
@@ -136,7 +142,7 @@ Answer run_to_answer(app::SearchSetup setup, const app::SearchFlags& flags, cons
   const auto store = db::open_store(setup.database);
   const std::atomic<bool> never{false};
   const app::SearchOutcome outcome =
-      app::run_search(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
+      app::find_kernel(run, setup.config, *store, callbacks.stop != nullptr ? *callbacks.stop : never);
   return {.content = search_json(run, outcome, emulated), .failed = !outcome.loop.best};
 }
 

@@ -20,7 +20,7 @@ namespace {
 // Every measured variant without counts, with the shapes it was measured on, in an order that has nothing to
 // do with its tunables.
 constexpr const char* kVariants = R"(
-SELECT d.name AS definition, d.problem, d.params, v.name AS candidate, s.text, v.tunables,
+SELECT d.name AS definition, d.problem, d.params, v.name AS candidate, s.text, s.headers, v.tunables,
        json_group_array(DISTINCT w.axes) AS shapes
 FROM measurements m
 JOIN evaluations e ON e.id = m.evaluation_id JOIN variants v ON v.id = e.variant_id
@@ -53,6 +53,7 @@ std::map<std::string, Family> families_of(const std::filesystem::path& database,
     if (per_space > 0 && ++taken[row.text("definition") + row.text("candidate")] > per_space) continue;
     auto candidate = parse_candidate(row.text("candidate"), row.text("text"));
     if (!candidate) continue;
+    candidate.value().headers = row.text("headers");
     candidate.value().tunables = integers_from<TunableValues>(parse_json(row.text("tunables")));
     Family& family = families[row.text("definition")];
     family.problem = row.text("problem");

@@ -11,6 +11,8 @@
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
 #include "app/search/best_lookup.h"
+#include "app/sets/kernel_search.h"
+#include "app/sets/set_report.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -78,6 +80,8 @@ int exit_code(const SearchRun& search, const agent::LoopResult& loop) {
 void check_search_flags(const SearchFlags& flags) {
   check_strategy(flags.strategy);
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
+  if (flags.prepared_copies > 1 && !flags.per_shape)
+    fail(ExitCode::usage, "--prepared-copies is for sets of kernels: give --per-shape, too");
   for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
                                     {"--max-compilations", flags.max_compilations},
                                     {"--patience", flags.patience}}) {
@@ -123,6 +127,9 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
   search.baselines = parse_baselines(flags.baselines);
+  if (flags.per_shape)
+    search.per_shape = PerShape{.prepared_copies = static_cast<std::size_t>(flags.prepared_copies),
+                                .database = setup.database};
   setup.json = flags.json;
   if (!flags.target.empty())
     search.budgets.target_ns = parse_target_performance(flags.target, *search.problem, search.target.device);
@@ -178,7 +185,7 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   const auto store = db::open_store(setup.database);
   add_first_points(setup, flags);
   const InterruptGuard interrupt;
-  const SearchOutcome outcome = run_search(search, setup.config, *store, interrupt.requested());
+  const SearchOutcome outcome = find_kernel(search, setup.config, *store, interrupt.requested());
   return report_search(setup, outcome, command_start, show);
 }
 
@@ -192,6 +199,7 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
   json["baselines"] = baselines_json(outcome.baselines);
   if (search.port) json["ported"] = port_json(*search.port, outcome.summary.parts.ported);
   json["profile_note"] = loop.profile.note;
+  if (outcome.set) json["set"] = set_json(*outcome.set);
   json["model"] = model_json(search, loop);
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");

@@ -25,10 +25,10 @@ struct SearchFlags {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
-  int workers = 0;
+  int workers = 0, prepared_copies = 1;
   FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
   bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false,
-       deterministic = false;
+       deterministic = false, per_shape = false;
 };
 /// Throws Error(usage) for values that make no sense.
 void check_search_flags(const SearchFlags& flags);

@@ -38,6 +38,7 @@ codegen::RunSummary summarise(const SearchRun& run) {
   summary.version = AK_VERSION;
   summary.executed = target.executes();
   summary.held_out = "not checked yet: the search continues";
+  summary.set = run.set_section;
   summary.emulated = target.kind == DeviceKind::emulator;
   if (target.device) summary.facts = *target.device;
   return summary;
@@ -51,12 +52,14 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.templates = run.templates;
   options.first_points = run.first_points;
   if (run.port) options.origins = run.port->origins;
+  if (!run.parents.empty()) options.origins[0] = {.proposer = "search", .arm = "set", .parents = run.parents};
   options.arch = run.target.arch;
   options.depth = run.target.executes() ? Depth::time : Depth::build;
   options.strategy = run.strategy;
   options.seed = run.seed;
   options.budgets = run.budgets;
-  options.search_tunables = run.proposer != "llm";
+  options.search_tunables = run.tune && run.proposer != "llm";
+  options.confirm = run.confirm;
   if (run.one_by_one) {
     options.max_in_flight = 1;
     options.held_out_seed = agent::derive_seed(run.seed, kHeldOutStream);
@@ -69,7 +72,8 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                     .version = AK_VERSION,
                     .audited = run.audited,
                     .resumed = run.resume,
-                    .session_search = run.session_search};
+                    .session_search = run.session_search,
+                    .set = run.set};
   return options;
 }
 
@@ -246,7 +250,8 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
                         .baselines = {},
                         .bottleneck = "",
                         .profiles = {},
-                        .loop_start = {}};
+                        .loop_start = {},
+                        .set = nullptr};
   const DeviceFacts device = evaluator->capabilities().device;
   agent::LoopOptions options = options_on(run, config, device, view);
   options.stop_requested = &stop;

@@ -20,6 +20,13 @@ namespace ak::app {
 
 class LiveView;
 class RunJournal;
+struct SetReport;
+
+/// A kernel set is asked for: every timed shape is tuned alone (docs/sets.md).
+struct PerShape {
+  std::size_t prepared_copies = 1;  ///< of weights that members may need
+  std::filesystem::path database;   ///< that the store writes
+};
 
 /// One search: what `generate` does once, and an experiment for each of its runs.
 struct SearchRun {
@@ -52,6 +59,12 @@ struct SearchRun {
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
   std::optional<RowId> session_search = {};   ///< SearchRecord::session_search
+  std::optional<PerShape> per_shape = {};     ///< see find_kernel()
+  std::optional<SetPart> set = {};            ///< that this search is part of
+  std::vector<RowId> parents = {};            ///< variants that `templates.front()` was made of
+  std::string set_section = {};               ///< of the explanation: what the kernel is a set of
+  bool tune = true;                           ///< false: only the templates' own points
+  bool confirm = true;                        ///< false: agent::LoopOptions::confirm
   LiveView* view = nullptr;                   ///< open, shows how it goes; null: one of its own. Not owned
   RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
   std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
@@ -68,6 +81,7 @@ struct SearchOutcome {
   std::string bottleneck;      ///< of the leader, by name; empty where it was not profiled
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
+  std::shared_ptr<const SetReport> set = nullptr;  ///< where a set was asked for
 };
 
 /// As in `searches.budgets`.

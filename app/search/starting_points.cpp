@@ -9,7 +9,6 @@
 
 #include "core/device/device_facts.h"
 #include "core/error.h"
-#include "core/text/hash.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {
@@ -63,7 +62,7 @@ std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arc
   std::vector<Candidate> candidates;
   for (const CandidateFile& file : problem.templates) {
     // `problem new` keeps the kernel it was made from in the folder: not twice.
-    if (!own.empty() && sha256_hex(file.source) == own.front().source_hash()) continue;
+    if (!own.empty() && file.source == own.front().source) continue;
     candidates.push_back(read_candidate(problem.problem + "/" + file.name, file.source));
   }
   if (!only.empty()) keep_only(candidates, problem, only);

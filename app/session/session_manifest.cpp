@@ -105,6 +105,8 @@ constexpr std::array kKeys{
     Key{"strategy", "strategy", read_chosen_strategy},
     Key{"seed", "seed", read_integer<kSeeds>},
     Key{"deterministic", "deterministic", read_on},
+    Key{"per_shape", "per-shape", read_on},
+    Key{"prepared_copies", "prepared-copies", read_integer<kPreparedCopies>},
     Key{"unaudited", "unaudited", read_on},
     Key{"predict", "predict", read_off},
     Key{"transfer", "transfer", read_off},

@@ -14,6 +14,7 @@
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_watch.h"
+#include "app/sets/kernel_search.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
@@ -114,7 +115,8 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
   generate->setup.run.journal = &journal;
   const auto store = db::open_store(database_);
   const auto kept = journal.around(*store);
-  const SearchOutcome outcome = run_search(generate->setup.run, generate->setup.config, *kept, watch_.stop());
+  const SearchOutcome outcome =
+      find_kernel(generate->setup.run, generate->setup.config, *kept, watch_.stop());
   watch_.note(outcome.loop.progress, outcome.summary);
   const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.interrupted) return {"stopped", watch_.reason(), value(ExitCode::interrupted)};
@@ -133,7 +135,8 @@ End SessionRunner::search_patiently(std::size_t index) {
     try {
       end = search(session, run);
     } catch (const Error& error) {
-      end = {"failed", error.what(), value(error.code())};
+      const bool stopped = error.code() == ExitCode::interrupted;
+      end = {stopped ? "stopped" : "failed", stopped ? watch_.reason() : error.what(), value(error.code())};
     }
     store_.note_stats(id_, run.id, watch_.end_run());
     const bool lost = end.code == value(ExitCode::environment);

@@ -14,4 +14,7 @@ inline constexpr IntegerRange kTokens{.min = 0};
 /// SQLite's integers are signed.
 inline constexpr IntegerRange kSeeds{.min = 0, .max = INT64_MAX};
 
+/// Copies of prepared weights: more than members is of no use (SetLimits::max_members).
+inline constexpr IntegerRange kPreparedCopies{.min = 1, .max = 8};
+
 }  // namespace ak::app

@@ -37,6 +37,7 @@ struct RunSummary {
   std::vector<std::string> duration_checks;  ///< its times as hardware counters saw them, the same
   std::vector<std::string> turns;            ///< the champion timed in turns with baselines, a sentence each
   std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
+  std::string set;       ///< which kernel takes which shape, a section; empty: it is one kernel
   std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
   std::optional<PredictedScore> predicted;  ///< of the kernel on the target; nothing: nothing was predicted
   std::string ranking;     ///< on the CPU device: what ranked the candidates, and why; empty: nothing to say

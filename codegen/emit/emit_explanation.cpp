@@ -45,7 +45,7 @@ struct ExplanationWriter {
   const LaunchPlan plan = finished_plan(problem, candidate);  ///< as the file has it
 
   [[nodiscard]] std::string write() const {
-    return summary() + structure() + optimisations_section(run.parts) + parameters() + resources() +
+    return summary() + run.set + structure() + optimisations_section(run.parts) + parameters() + resources() +
            times_section(problem, result, run) + limits_section(run.parts, run.emulated) + checks() +
            method() + log_section(run.parts) + reproduction();
   }

@@ -14,11 +14,11 @@
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/emit/stand_alone_launches.h"
 #include "codegen/source/frozen_constants.h"
-#include "codegen/source/include_scan.h"
 #include "codegen/source/reference_types.h"
 #include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/plan/work.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {
@@ -116,7 +116,7 @@ class TestWriter {
     const Result<Candidate> reference = parse_candidate("reference.cu", problem.reference_cu);
     AK_ASSERT(reference.ok(), "a loaded problem has a reference that parses");
     reference_ = *reference;
-    reference_text_ = without_includes(after_plan(problem.reference_cu), headers_);
+    reference_text_ = without_includes(after_plan(reference_.self_contained()), headers_);
     for (const Workload& workload : problem.workloads) {
       auto own = resolve_for_test(problem, candidate, workload);
       auto exact = resolve_for_test(problem, reference_, workload);

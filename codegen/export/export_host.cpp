@@ -12,7 +12,7 @@
 #include "codegen/export/cpp_expression.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {
@@ -106,7 +106,7 @@ class LauncherWriter {
   [[nodiscard]] std::string headers() const {
     std::set<std::string> names{"cuda_runtime.h", "cstddef", "cstdint", "vector"};
     if (!plan_.tensor_maps.empty()) names.insert("cuda.h");
-    for (const IncludeLine& include : scan_includes(subject_.candidate.source))
+    for (const IncludeLine& include : scan_includes(subject_.candidate.self_contained()))
       if (!include.name.empty()) names.insert(include.name);
     for (const ExportedTensor& tensor : subject_.tensors)
       if (const auto header = info(tensor.spec->dtype).cuda_header; !header.empty()) names.emplace(header);

@@ -61,6 +61,10 @@ struct ExportSubject {
 /// Both in one file, for one .cu file of a program.
 [[nodiscard]] Result<std::string> export_launch_header(const ExportSubject& subject);
 
+/// The namespace of its operators in PyTorch: "alphakernel_1a2b3c4d", of the kernel's text and target, so that two
+/// exports of one definition can be loaded into one process.
+[[nodiscard]] std::string operator_space(const ExportSubject& subject);
+
 /// torch/: the source of the operators, how it is built, and a check against the definition's reference.
 [[nodiscard]] std::vector<ExportedFile> export_torch(const ExportSubject& subject);
 

@@ -6,11 +6,13 @@
 #include <map>
 #include <optional>
 
+#include "codegen/emit/emit.h"
 #include "codegen/emit/launch_text.h"
 #include "codegen/emit/stand_alone_commands.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
 #include "codegen/export/run_function.h"
+#include "core/text/hash.h"
 #include "core/text/json.h"
 
 namespace ak::codegen {
@@ -19,6 +21,9 @@ namespace {
 // What check.py compares in seconds; references that come with problems keep some copies of what they compute (chosen).
 constexpr const char* kCheckBytes = "1 << 30";
 constexpr const char* kPythonCheckBytes = "1 << 36";
+
+// Of a hash, 32 bits: the exports that one process loads are few.
+constexpr std::size_t kSpaceDigits = 8;
 
 /// Where the operator finds the size of an axis.
 struct AxisSource {
@@ -80,6 +85,7 @@ class TorchWriter {
 
   [[nodiscard]] std::string source() const {
     return export_text("operators.cpp", {{"name", subject_.name},
+                                         {"space", operator_space(subject_)},
                                          {"shape_function", shape_function()},
                                          {"allocation_function", allocation_function()},
                                          {"launch_function", prepare_function() + launch_function()},
@@ -347,6 +353,7 @@ class TorchWriter {
 
 std::string setup_file(const ExportSubject& subject) {
   return export_text("setup.py", {{"name", subject.name},
+                                  {"space", operator_space(subject)},
                                   {"arch_list", torch_arch(subject.arch)},
                                   {"nvcc_options", target_flags(subject)}});
 }
@@ -355,10 +362,11 @@ std::string package_file(const ExportSubject& subject) {
   const std::string prepared = subject.candidate.plan.prepare.empty()
                                    ? ""
                                    : fmt::format(
-                                         "{0}_prepare = torch.ops.alphakernel.{0}_prepare\n"
-                                         "{0}_prepared_out = torch.ops.alphakernel.{0}_prepared_out\n",
-                                         subject.name);
-  return export_text("package.py", {{"name", subject.name}, {"prepared", prepared}});
+                                         "{0}_prepare = torch.ops.{1}.{0}_prepare\n"
+                                         "{0}_prepared_out = torch.ops.{1}.{0}_prepared_out\n",
+                                         subject.name, operator_space(subject));
+  return export_text("package.py",
+                     {{"name", subject.name}, {"space", operator_space(subject)}, {"prepared", prepared}});
 }
 
 std::string python_params(const Params& params) {
@@ -426,6 +434,7 @@ std::string check_file(const ExportSubject& subject) {
   const double bound =
       2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0);
   return export_text("check.py", {{"name", subject.name},
+                                  {"space", operator_space(subject)},
                                   {"params", python_params(subject.problem.params)},
                                   {"constants", axes},
                                   {"inputs", inputs},
@@ -440,6 +449,11 @@ std::string check_file(const ExportSubject& subject) {
 }
 
 }  // namespace
+
+std::string operator_space(const ExportSubject& subject) {
+  const std::string kernel = emit_kernel(subject.problem, subject.candidate) + subject.arch.sm();
+  return "alphakernel_" + sha256_hex(kernel).substr(0, kSpaceDigits);
+}
 
 std::vector<ExportedFile> export_torch(const ExportSubject& subject) {
   return {{fmt::format("torch/{}_torch.cpp", subject.name), TorchWriter(subject).source()},

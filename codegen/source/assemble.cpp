@@ -7,9 +7,10 @@
 #include <charconv>
 #include <limits>
 
-#include "codegen/source/include_scan.h"
 #include "codegen/source/reference_types.h"
 #include "core/error.h"
+#include "core/plan/device_headers.h"
+#include "core/text/include_scan.h"
 #include "shim_files.h"
 
 namespace ak::codegen {
@@ -121,24 +122,26 @@ std::string dtype_headers(const Constants& constants, const std::vector<IncludeL
 /// Constants go after the last include, because names such as N would break headers; macros go there too
 /// unless something before that point asks for them. So candidates that differ in tunables alone start with
 /// the same text, and one precompiled header serves them all.
+/// @param headers texts of the device headers that the source includes
 std::string insert_constants(const std::string& file_name, const std::string& source,
-                             const Constants& constants) {
+                             const std::string& headers, const Constants& constants) {
   const std::vector<IncludeLine> includes = scan_includes(source);
-  int last_line = 0;
+  int last_line = end_of_device_headers(source);
   for (const IncludeLine& include : includes) {
-    if (include.top_level) last_line = include.last_line;
+    if (include.top_level) last_line = std::max(last_line, include.last_line);
   }
   std::size_t split = 0;
   for (int line = 0; line < last_line; ++line)
     split = std::min(source.find('\n', split), source.size() - 1) + 1;
   const std::string head = source.substr(0, split);
-  const std::string code = blank_comments_and_strings(head);
+  const std::string code = blank_comments_and_strings(blank_device_headers(head));
   const bool macros_first =
       code.find("AK_") != std::string::npos || code.find("ALPHAKERNEL") != std::string::npos;
   return fmt::format("{}#line 1 \"{}\"\n{}{}{}{}{}#line {} \"{}\"\n{}", macros_first ? constants.macros : "",
-                     file_name, head, head.empty() || head.back() == '\n' ? "" : "\n",
-                     dtype_headers(constants, includes), macros_first ? "" : constants.macros,
-                     constants.declarations, last_line + 1, file_name, source.substr(split));
+                     file_name, with_device_headers(head, headers, file_name),
+                     head.empty() || head.back() == '\n' ? "" : "\n", dtype_headers(constants, includes),
+                     macros_first ? "" : constants.macros, constants.declarations, last_line + 1, file_name,
+                     source.substr(split));
 }
 
 TranslationUnit make_unit(std::string file_name, std::string source, const Arch& arch) {
@@ -182,7 +185,8 @@ Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate
     constants.integer(tunable.name, value->second);
   }
   const std::string file_name = base_name(candidate.name);
-  TranslationUnit unit = make_unit(file_name, insert_constants(file_name, candidate.source, constants), arch);
+  TranslationUnit unit =
+      make_unit(file_name, insert_constants(file_name, candidate.source, candidate.headers, constants), arch);
   for (const std::string& option : candidate.plan.options) {
     Result<std::string> known = nvrtc_option(option);
     if (!known) return known.error();
@@ -202,12 +206,15 @@ Result<TranslationUnit> assemble_reference(const ProblemInstance& problem, const
   if (mutation) constants.macros += fmt::format("#define {} 1\n", mutation->macro);
   constants.declarations += reference_types(problem, exact);
   TranslationUnit unit =
-      make_unit("reference.cu", insert_constants("reference.cu", problem.reference_cu, constants), arch);
+      make_unit("reference.cu",
+                insert_constants("reference.cu", problem.reference_cu, candidate->headers, constants), arch);
   add_kernels(unit, candidate->plan);
   return unit;
 }
 
 TranslationUnit assemble_plain(std::string file_name, std::string source, const Arch& arch) {
+  const std::string headers = device_header_text(source);
+  if (!headers.empty()) source = with_device_headers(source, headers, file_name);
   return make_unit(std::move(file_name), std::move(source), arch);
 }
 

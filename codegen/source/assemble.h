@@ -24,7 +24,8 @@ namespace ak::codegen {
 /// Landlock enforces includes.
 [[nodiscard]] std::vector<Diagnostic> pre_check(const ProblemInstance& problem, const Candidate& candidate);
 
-/// Candidate source with prelude, shims and constants inserted, ready for NVRTC.
+/// Candidate source with prelude, shims, device headers and constants inserted, ready for NVRTC. Messages name the
+/// candidate's file or a header's, and its line there.
 /// Errors: a broken plan (an option not on the allow-list, a tunable without a value).
 [[nodiscard]] Result<TranslationUnit> assemble(const ProblemInstance& problem, const Candidate& candidate,
                                                const Arch& arch);
@@ -37,7 +38,8 @@ enum class ReferenceMode : std::uint8_t { exact, twin };
                                                          ReferenceMode mode,
                                                          const Mutation* mutation = nullptr);
 
-/// A translation unit with this text as it is, the shims and the standard options: tests and harness kernels.
+/// A translation unit with this text and the device headers that it includes, the shims and the standard options: tests
+/// and harness kernels.
 [[nodiscard]] TranslationUnit assemble_plain(std::string file_name, std::string source, const Arch& arch);
 
 }  // namespace ak::codegen

@@ -8,8 +8,9 @@
 #include <regex>
 #include <set>
 
-#include "codegen/source/include_scan.h"
+#include "core/plan/device_headers.h"
 #include "core/text/characters.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {
@@ -110,7 +111,7 @@ std::optional<Defaults> find_defaults(const std::vector<std::string>& code, std:
 }
 
 /// Source lines without the defaults of known names; blocks that held nothing else disappear.
-std::string without_defaults(std::string_view source, const Known& known) {
+std::string lines_without_defaults(std::string_view source, const Known& known) {
   const std::vector<std::string> lines = split_lines(source);
   const std::vector<std::string> code = split_lines(blank_comments_and_strings(source));
   std::string result;
@@ -211,18 +212,22 @@ std::string declaration_lines(const FrozenConstants& constants, std::string_view
   return lines;
 }
 
-std::string with_constants(std::string_view source, const FrozenConstants& constants) {
+std::string without_defaults(std::string_view source, const FrozenConstants& constants) {
   Known known;
   for (const auto& [name, value] : constants.integers) known.names.insert(name);
   for (const std::string& choice : constants.choices)
     known.choices.push_back(choice.substr(std::string_view("AK_").size()));
   if (constants.scalar) known.names.insert("scalar_t");
-  std::string text = without_defaults(source, known);
-  const std::string code = blank_comments_and_strings(text);
+  return lines_without_defaults(source, known);
+}
 
-  int last_include = 0;
+std::string with_constants(std::string_view source, const FrozenConstants& constants) {
+  std::string text = without_defaults(source, constants);
+  const std::string code = blank_comments_and_strings(blank_device_headers(text));
+
+  int last_include = end_of_device_headers(text);
   for (const IncludeLine& include : scan_includes(text)) {
-    if (include.top_level) last_include = include.last_line;
+    if (include.top_level) last_include = std::max(last_include, include.last_line);
   }
   const std::size_t end_of_plan = std::min(text.find('\n', text.find("*/")), text.size() - 1) + 1;
   const std::size_t after_includes = std::max(offset_of_line(text, last_include), end_of_plan);

@@ -33,6 +33,9 @@ struct FrozenConstants {
 /// twice gives the same text.
 [[nodiscard]] std::string with_constants(std::string_view source, const FrozenConstants& constants);
 
+/// The source without its `#ifndef ALPHAKERNEL` defaults of known names.
+[[nodiscard]] std::string without_defaults(std::string_view source, const FrozenConstants& constants);
+
 /// True when `word` occurs in `text` as a whole identifier.
 [[nodiscard]] bool mentions(std::string_view text, std::string_view word);
 

@@ -8,17 +8,17 @@
 #include <map>
 
 #include "codegen/source/frozen_constants.h"
-#include "codegen/source/include_scan.h"
 #include "core/error.h"
 #include "core/text/characters.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {
 
 /// What has no counterpart in fp64, or holds several values.
-constexpr std::array<std::string_view, 15> kNarrowOnly{
-    "float2", "float3", "float4", "half2", "__half2", "nv_bfloat162", "__nv_bfloat162",         "uint4",
-    "int4",   "wmma",   "asm",    "__fp8", "nvcuda",  "cp_async",     "__pipeline_memcpy_async"};
+constexpr std::array<std::string_view, 16> kNarrowOnly{
+    "float2", "float3", "float4", "half2", "__half2", "nv_bfloat162", "__nv_bfloat162",          "uint4",
+    "int4",   "wmma",   "asm",    "__fp8", "nvcuda",  "cp_async",     "__pipeline_memcpy_async", "ak"};
 
 /// Types and functions of narrow formats, and what they become.
 const std::map<std::string_view, std::string_view>& substitutes() {

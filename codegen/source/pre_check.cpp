@@ -6,7 +6,9 @@
 #include <set>
 
 #include "codegen/source/assemble.h"
-#include "codegen/source/include_scan.h"
+#include "core/plan/device_headers.h"
+#include "core/text/include_scan.h"
+#include "core/text/suggest.h"
 
 namespace ak::codegen {
 namespace {
@@ -36,7 +38,22 @@ int line_at(std::string_view text, std::size_t offset) {
          static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
+void check_device_header(const IncludeLine& include, std::vector<Diagnostic>& found) {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& header : device_headers()) names.emplace_back(header.name);
+  if (std::ranges::find(names, include.name) == names.end()) {
+    found.push_back(
+        bad_include(include.line, fmt::format("there is no device header '{}'{}; known: {}", include.name,
+                                              did_you_mean(include.name, names), fmt::join(names, ", "))));
+  } else if (!include.top_level) {
+    found.push_back(bad_include(
+        include.line,
+        fmt::format("the device header '{}' is included inside of #if; include it outside", include.name)));
+  }
+}
+
 void check_include(const IncludeLine& include, std::vector<Diagnostic>& found) {
+  if (is_device_header(include.name)) return check_device_header(include, found);
   if (include.name.empty()) {
     found.push_back(
         bad_include(include.line, "an include must name its header in <> or \"\", not through a macro"));

@@ -10,13 +10,13 @@
 
 #include "codegen/source/frozen_constants.h"
 #include "codegen/source/host_code.h"
-#include "codegen/source/include_scan.h"
 #include "codegen/source/kernel_reference.h"
 #include "codegen/source/signature.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
 #include "core/text/characters.h"
 #include "core/text/file.h"
+#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/plan/device_headers.h"
 #include "core/plan/plan_text.h"
 #include "core/text/hash.h"
 #include "core/text/suggest.h"
@@ -163,10 +164,12 @@ struct SpaceWalker {
 
 }  // namespace
 
-std::string Candidate::source_hash() const { return sha256_hex(source); }
+std::string Candidate::self_contained() const { return with_device_headers(source, headers); }
+
+std::string Candidate::source_hash() const { return sha256_hex(source + headers); }
 
 std::string Candidate::variant_hash() const {
-  std::string key = source;
+  std::string key = source + headers;
   for (const auto& [tunable, value] : tunables) key += fmt::format("\n{}={}", tunable, value);
   return sha256_hex(key);
 }
@@ -188,7 +191,8 @@ Result<Candidate> parse_candidate(std::string name, std::string_view source) {
   Result<LaunchPlan> plan = launch_plan_from_json(*json);
   if (!plan) return InputError{fmt::format("launch plan: {}", plan.error().message), span->first_line};
   TunableValues values = starting_values(*plan);
-  return Candidate{std::move(name), std::string(source), std::move(plan).value(), std::move(values)};
+  return Candidate{std::move(name), std::string(source), std::move(plan).value(), std::move(values),
+                   device_header_text(source)};
 }
 
 std::string with_plan(std::string_view source, const LaunchPlan& plan) {

@@ -17,17 +17,21 @@ struct Candidate {
   std::string source;  ///< the whole file, comment included
   LaunchPlan plan;
   TunableValues tunables;  ///< a value for every tunable of the plan
+  std::string headers =
+      {};  ///< texts of the device headers that the source includes (core/plan/device_headers.h)
 
-  /// Key of the source text alone (SHA-256).
+  /// The file with the texts of its device headers inside: it needs nothing but the CUDA toolkit.
+  [[nodiscard]] std::string self_contained() const;
+  /// Key of the source text and its device headers (SHA-256).
   [[nodiscard]] std::string source_hash() const;
-  /// Key of source and tunables: two candidates with equal keys are the same variant of one definition.
+  /// Key of that and tunables: two candidates with equal keys are the same variant of one definition.
   [[nodiscard]] std::string variant_hash() const;
 };
 
 /// Limits on candidate text: larger is refused before anything parses it (a model's answer is 10-50 kB).
 inline constexpr std::size_t kMaxCandidateBytes = 1u << 20;
 
-/// Reads a candidate; tunables are set to `frozen` where given, else to their defaults. Errors: empty,
+/// Reads a candidate that includes the device headers of this program; tunables are set to `frozen` where given, else to their defaults. Errors: empty,
 /// too large, binary (NUL bytes), no leading `/* alphakernel ... */` comment, malformed JSON (with
 /// line), malformed plan.
 [[nodiscard]] Result<Candidate> parse_candidate(std::string name, std::string_view source);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "core/gate.h"
@@ -228,10 +229,23 @@ std::vector<std::int64_t> integers(const std::vector<Expression>& expressions, c
   return values;
 }
 
-std::vector<ResolvedTensorMap> resolve_tensor_maps(const LaunchPlan& plan, const Environment& environment) {
+/// The tensor maps that launches are passed.
+std::set<std::string> used_maps(const ResolvedPlan& plan) {
+  std::set<std::string> names;
+  for (const auto* launches : {&plan.prepare, &plan.launches})
+    for (const ResolvedLaunch& launch : *launches)
+      for (const ResolvedArgument& argument : launch.arguments)
+        if (const auto* map = std::get_if<ResolvedTensorMapReference>(&argument)) names.insert(map->name);
+  return names;
+}
+
+/// Those of `used` alone: what a launch that does not happen would be passed may have no value for these sizes.
+std::vector<ResolvedTensorMap> resolve_tensor_maps(const LaunchPlan& plan, const Environment& environment,
+                                                   const std::set<std::string>& used) {
   std::vector<ResolvedTensorMap> result;
   for (std::size_t i = 0; i < plan.tensor_maps.size(); ++i) {
     const TensorMapPlan& map = plan.tensor_maps[i];
+    if (!used.contains(map.name)) continue;
     const std::string field = fmt::format("tensor_maps[{}]", i);
     ResolvedTensorMap resolved{map.name,
                                map.tensor,
@@ -262,12 +276,13 @@ ResolvedPlan resolve_or_throw(const LaunchPlan& plan, Environment environment) {
       throw ResolveFailure{fmt::format("the constraint '{}' does not hold", constraint.text())};
     }
   }
-  ResolvedPlan resolved{resolve_workspace(plan, environment), resolve_tensor_maps(plan, environment), {}};
+  ResolvedPlan resolved{resolve_workspace(plan, environment), {}, {}};
   for (std::size_t i = 0; i < plan.prepare.size(); ++i)
     append_launches(plan.prepare[i], plan, environment, fmt::format("prepare[{}]", i), resolved.prepare);
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     append_launches(plan.launches[i], plan, environment, fmt::format("launches[{}]", i), resolved.launches);
   }
+  resolved.tensor_maps = resolve_tensor_maps(plan, environment, used_maps(resolved));
   // What the first launch would overlap with is another call.
   for (auto* launches : {&resolved.prepare, &resolved.launches})
     if (!launches->empty()) launches->front().pdl = false;

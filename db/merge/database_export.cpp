@@ -16,8 +16,8 @@ namespace {
 /// Rows that searches share, and that go with the last of them. Those of tables without an identity belong to
 /// one row and need nothing else, but a variant's parents and an evaluation's checks are needed.
 void delete_unreferenced(Connection& connection, const std::vector<TableShape>& tables) {
-  const std::set<std::string> shared{"builds",    "variants",    "sources", "plans",       "check_groups",
-                                     "workloads", "definitions", "devices", "environments"};
+  const std::set<std::string> shared{"builds",    "variants",    "sources", "plans",        "check_groups",
+                                     "workloads", "definitions", "devices", "environments", "kernel_sets"};
   for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
     if (!shared.contains(table->name)) continue;
     std::vector<std::string> unused;

@@ -48,9 +48,9 @@ std::vector<std::string> verify(const std::filesystem::path& file) {
                                               "there', rowid, \"table\", parent) FROM "
                                               "pragma_foreign_key_check"))
     wrong.push_back(line);
-  Rows source = select(connection, "SELECT id, content_hash, text FROM sources");
+  Rows source = select(connection, "SELECT id, content_hash, text, headers FROM sources");
   while (source.next())
-    if (sha256_hex(source.text("text")) != source.text("content_hash"))
+    if (sha256_hex(source.text("text") + source.text("headers")) != source.text("content_hash"))
       wrong.push_back(fmt::format("source {} is not the text of its hash", source.integer("id")));
   for (const DerivedTable& derived : kDerived) {
     add_difference(connection, derived, derived.table, derived.view, "should not be there", wrong);

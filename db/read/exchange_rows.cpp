@@ -20,7 +20,7 @@ WHERE definition_id = :definition AND id = (SELECT max(id) FROM workloads o
 ORDER BY (SELECT min(id) FROM workloads o WHERE o.definition_id = :definition AND o.workload_uid = w.workload_uid))sql";
 
 constexpr const char* kVariants = R"sql(
-SELECT v.id AS id, v.variant_hash AS hash, v.name AS name, s.text AS source, v.tunables AS tunables
+SELECT v.id AS id, v.variant_hash AS hash, v.name AS name, s.text AS source, s.headers AS headers, v.tunables AS tunables
 FROM variants v JOIN sources s ON s.id = v.source_id
 WHERE v.definition_id = :definition
   AND EXISTS (SELECT 1 FROM evaluations e JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda'
@@ -112,6 +112,7 @@ std::vector<ExchangedVariant> exchanged_variants(const std::filesystem::path& fi
                     .hash = row.text("hash"),
                     .name = row.text("name"),
                     .source = row.text("source"),
+                    .headers = row.text("headers"),
                     .tunables = parse_json(row.text("tunables")),
                     .arch = "",
                     .devices = {}});

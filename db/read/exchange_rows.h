@@ -28,7 +28,7 @@ struct ExchangedDefinition {
 
 struct ExchangedVariant {
   RowId id = 0;
-  std::string hash, name, source;
+  std::string hash, name, source, headers;
   Json tunables;
   std::string arch;                  ///< of its latest evaluation on a GPU; empty: it ran on none
   std::vector<std::string> devices;  ///< GPUs that it ran on

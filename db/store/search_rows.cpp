@@ -46,6 +46,15 @@ std::optional<RowId> begun_search(Connection& connection, const SearchRecord& se
   return begun;
 }
 
+/// A search that continues belongs to the set that is made now.
+void put_part(Connection& connection, const SearchRecord& search, RowId id) {
+  if (!search.set) return;
+  if (const auto known = find(connection, "set_searches", {{"search_id", id}}))
+    return update(connection, "set_searches", *known, {{"set_id", search.set->set}});
+  insert(connection, "set_searches",
+         {{"uid", random_uid()}, {"set_id", search.set->set}, {"search_id", id}, {"role", search.set->role}});
+}
+
 }  // namespace
 
 OpenSearch put_search_parts(Connection& connection, const ProblemInstance& problem, const DeviceFacts& device,
@@ -65,6 +74,7 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
   if (const auto begun = begun_search(connection, search, open, hash)) {
     update(connection, "searches", *begun,
            {{"status", "running"}, {"reason", ""}, {"best_variant_id", nullptr}, {"ended_at", nullptr}});
+    put_part(connection, search, *begun);
     return *begun;
   }
   const RowId id = insert(connection, "searches",
@@ -86,6 +96,7 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
                            {"workloads_hash", hash}});
   if (search.session_search)
     update(connection, "session_searches", *search.session_search, {{"search_id", id}});
+  put_part(connection, search, id);
   return id;
 }
 

@@ -9,13 +9,15 @@ namespace ak::db {
 std::optional<StoredCandidate> find_candidate(const std::filesystem::path& file, RowId variant) {
   Connection connection = open_to_read(file);
   Rows row = select(connection,
-                    "SELECT v.name AS name, s.text AS source, d.problem AS problem, d.params AS params, "
+                    "SELECT v.name AS name, s.text AS source, s.headers AS headers, d.problem AS problem, "
+                    "d.params AS params, "
                     "v.tunables AS tunables FROM variants v JOIN sources s ON s.id = v.source_id "
                     "JOIN definitions d ON d.id = v.definition_id WHERE v.id = :variant",
                     {{"variant", variant}});
   if (!row.next()) return std::nullopt;
   return StoredCandidate{.name = row.text("name"),
                          .source = row.text("source"),
+                         .headers = row.text("headers"),
                          .problem = row.text("problem"),
                          .params = parse_json(row.text("params")),
                          .tunables = parse_json(row.text("tunables"))};

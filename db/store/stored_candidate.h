@@ -13,6 +13,7 @@ namespace ak::db {
 /// A variant as it lies in the database.
 struct StoredCandidate {
   std::string name, source;
+  std::string headers;  ///< texts of the device headers that the source includes
   std::string problem;  ///< family: "softmax"
   Json params;          ///< of the definition: {"dtype": "bfloat16"}
   Json tunables;        ///< {"BM": 128}

@@ -15,7 +15,10 @@ RowId put_source(Connection& connection, const Candidate& candidate) {
   const std::string hash = candidate.source_hash();
   if (const auto row = find(connection, "sources", {{"content_hash", hash}})) return *row;
   return insert(connection, "sources",
-                {{"uid", random_uid()}, {"content_hash", hash}, {"text", candidate.source}});
+                {{"uid", random_uid()},
+                 {"content_hash", hash},
+                 {"text", candidate.source},
+                 {"headers", candidate.headers}});
 }
 
 RowId put_plan(Connection& connection, const std::string& plan) {

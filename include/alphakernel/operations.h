@@ -1261,6 +1261,8 @@ struct SearchRequest {
   std::optional<std::string> arch;  ///< what to compile for, e.g. sm_90a or h200 (default: the device's own)
   std::optional<std::string> device;  ///< auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
   std::optional<std::string> template_;  ///< search only this template of the problem
+  std::optional<bool> per_shape;  ///< tune every timed shape alone, and end with the smallest set of kernels within 2 % of these and the rule that picks one by the shape (docs/sets.md) (default: false)
+  std::optional<std::int64_t> prepared_copies;  ///< copies of prepared weights that the kernels of a set may need; 1 to 8 (default: 1)
   std::optional<std::string> strategy;  ///< how to choose the next point; one of random, exhaustive, local-search, multi-start, annealing, genetic, differential-evolution, particle-swarm, tabu, bayesian, forest, portfolio (default: "portfolio")
   std::optional<std::int64_t> seed;  ///< of the search and the inputs (default: random); 0 to 9000000000000000
   std::optional<std::int64_t> max_evaluations;  ///< stop after this many candidates; 1 to 1000000000
@@ -1280,6 +1282,8 @@ struct SearchRequest {
     visitor("arch", self.arch);
     visitor("device", self.device);
     visitor("template", self.template_);
+    visitor("per_shape", self.per_shape);
+    visitor("prepared_copies", self.prepared_copies);
     visitor("strategy", self.strategy);
     visitor("seed", self.seed);
     visitor("max_evaluations", self.max_evaluations);
@@ -1314,6 +1318,7 @@ struct SearchAnswer {
   std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
   std::optional<std::string> held_out;  ///< whether the best kernel is right on shapes drawn at the end
   std::optional<BestKernel> best;  ///< the champion
+  std::vector<std::string> set;  ///< with per_shape: which kernel takes which shape, and how near that is to the best, a line each
   std::vector<Leader> leaders;  ///< the fastest points, best first
 
   template <class Self, class Visitor>
@@ -1336,6 +1341,7 @@ struct SearchAnswer {
     visitor("ranking", self.ranking);
     visitor("held_out", self.held_out);
     visitor("best", self.best);
+    visitor("set", self.set);
     visitor("leaders", self.leaders);
   }
 };
@@ -1407,6 +1413,7 @@ struct TuneAnswer {
   std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
   std::optional<std::string> held_out;  ///< whether the best kernel is right on shapes drawn at the end
   std::optional<BestKernel> best;  ///< the champion
+  std::vector<std::string> set;  ///< with per_shape: which kernel takes which shape, and how near that is to the best, a line each
   std::vector<Leader> leaders;  ///< the fastest points, best first
 
   template <class Self, class Visitor>
@@ -1429,6 +1436,7 @@ struct TuneAnswer {
     visitor("ranking", self.ranking);
     visitor("held_out", self.held_out);
     visitor("best", self.best);
+    visitor("set", self.set);
     visitor("leaders", self.leaders);
   }
 };

@@ -15,7 +15,8 @@ double formula_value(const Expression& formula, const ProblemInstance& problem, 
 }
 
 bool names(const Candidate& candidate, std::string_view instruction) {
-  return candidate.source.find(instruction) != std::string::npos;
+  return candidate.source.find(instruction) != std::string::npos ||
+         candidate.headers.find(instruction) != std::string::npos;
 }
 
 MatrixUnit matrix_unit_of(const Candidate& candidate) {

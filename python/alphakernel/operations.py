@@ -548,6 +548,7 @@ SearchAnswer = TypedDict("SearchAnswer", {
     "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
     "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
     "best": NotRequired[BestKernel],  # the champion
+    "set": List[str],  # with per_shape: which kernel takes which shape, and how near that is to the best, a line each
     "leaders": List[Leader],  # the fastest points, best first
 })
 
@@ -570,6 +571,7 @@ TuneAnswer = TypedDict("TuneAnswer", {
     "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
     "held_out": NotRequired[str],  # whether the best kernel is right on shapes drawn at the end
     "best": NotRequired[BestKernel],  # the champion
+    "set": List[str],  # with per_shape: which kernel takes which shape, and how near that is to the best, a line each
     "leaders": List[Leader],  # the fastest points, best first
 })
 
@@ -953,6 +955,8 @@ class Operations:
         arch: Optional[str] = None,
         device: Optional[str] = None,
         template: Optional[str] = None,
+        per_shape: Optional[bool] = None,
+        prepared_copies: Optional[int] = None,
         strategy: Optional[str] = None,
         seed: Optional[int] = None,
         max_evaluations: Optional[int] = None,
@@ -975,6 +979,8 @@ class Operations:
         arch: what to compile for, e.g. sm_90a or h200 (default: the device's own)
         device: auto (a GPU if there is one, else the CPU device), cuda, cuda:N, emulator (the CPU device: checks every access and finds races), none (builds only)
         template: search only this template of the problem
+        per_shape: tune every timed shape alone, and end with the smallest set of kernels within 2 % of these and the rule that picks one by the shape (docs/sets.md) (default: false)
+        prepared_copies: copies of prepared weights that the kernels of a set may need; 1 to 8 (default: 1)
         strategy: how to choose the next point; one of random, exhaustive, local-search, multi-start, annealing, genetic, differential-evolution, particle-swarm, tabu, bayesian, forest, portfolio (default: "portfolio")
         seed: of the search and the inputs (default: random); 0 to 9000000000000000
         max_evaluations: stop after this many candidates; 1 to 1000000000
@@ -993,6 +999,8 @@ class Operations:
             "arch": arch,
             "device": device,
             "template": template,
+            "per_shape": per_shape,
+            "prepared_copies": prepared_copies,
             "strategy": strategy,
             "seed": seed,
             "max_evaluations": max_evaluations,

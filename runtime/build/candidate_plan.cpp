@@ -209,6 +209,15 @@ std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
   return chosen;
 }
 
+std::vector<const Workload*> timed_workloads(const ProblemInstance& problem, DeviceKind device) {
+  std::vector<const Workload*> chosen = select_workloads(problem, {}, device), timed;
+  std::ranges::copy_if(chosen, std::back_inserter(timed),
+                       [](const Workload* workload) { return workload->has(WorkloadRole::time); });
+  if (!timed.empty() || device != DeviceKind::emulator) return timed;
+  const auto largest = static_cast<std::ptrdiff_t>(std::min(kCostWorkloads, chosen.size()));
+  return {chosen.end() - largest, chosen.end()};
+}
+
 Result<std::vector<WorkloadPlan>, Outcome> resolve_plans(const ProblemInstance& problem,
                                                          const Candidate& candidate,
                                                          const std::vector<const Workload*>& workloads,

@@ -23,6 +23,8 @@ namespace ak::runtime {
 [[nodiscard]] std::vector<const Workload*> select_workloads(const ProblemInstance& problem,
                                                             const std::vector<std::string>& names,
                                                             DeviceKind device = DeviceKind::cuda);
+/// Those that an evaluation of all times on the device: of the CPU device, where none is to be timed, the largest.
+[[nodiscard]] std::vector<const Workload*> timed_workloads(const ProblemInstance& problem, DeviceKind device);
 
 struct WorkloadPlan {
   const Workload* workload = nullptr;

@@ -77,6 +77,15 @@ void set_hard_limit(__rlimit_resource resource, rlim_t value) {
   ::setrlimit(resource, &limit);
 }
 
+/// Libraries of PyTorch with CUDA (6 GiB) and stacks of threads, which are mapped and hardly filled.
+constexpr rlim_t kMappedBytes = rlim_t{8} << 30;
+
+/// Private memory, and on the CPU shared memory as well: CUDA reserves addresses by the terabyte.
+void limit_memory(const ReferenceConfinement& confinement) {
+  set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
+  if (!confinement.gpu) set_hard_limit(RLIMIT_AS, confinement.memory_bytes + kMappedBytes);
+}
+
 const EmbeddedFile& boot_file() {
   const auto files = reference_python_files();
   const auto found = std::ranges::find(files, kBootFile, &EmbeddedFile::name);
@@ -114,7 +123,7 @@ int become_reference_process() {
                        boot.data(),
                        static_cast<char*>(nullptr)};
   // Last of all: under a sanitizer this program itself has more than that until Python takes its place.
-  if (confinement.memory_bytes > 0) set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
+  if (confinement.memory_bytes > 0) limit_memory(confinement);
   ::execv(program.c_str(), arguments.data());
   std::fprintf(stderr, "%s cannot be started: %s\n", program.c_str(), std::strerror(errno));
   return static_cast<int>(ExitCode::environment);

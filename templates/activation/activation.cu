@@ -25,6 +25,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/functions.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 256;
 constexpr int VEC_BYTES = 16;
@@ -37,71 +40,19 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
-union Pack {
-  Raw<VEC_BYTES>::type raw;
-  scalar_t value[VEC];
-  __device__ Pack() {}
-};
-
 // CACHE 1: evict-first hints, as every element is touched once.
-__device__ __forceinline__ Pack load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const Raw<VEC_BYTES>::type*>(address);
-  Pack pack;
-  pack.raw = CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
-
-__device__ __forceinline__ void store(scalar_t* address, const Pack& pack) {
-  auto* raw = reinterpret_cast<Raw<VEC_BYTES>::type*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
-
-// x / (1 + exp(-u)). For u far below 0 the quotient by an infinity is 0, as it should be.
-__device__ __forceinline__ float gated(float x, float u) {
-  return FAST == 1 ? __fdividef(x, 1.0f + fminf(__expf(-u), 1e37f)) : x / (1.0f + expf(-u));
-}
-
-// The instructions themselves: the intrinsics add steps for denormal numbers.
-__device__ __forceinline__ float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float power_of_2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-// x/2 erfc(-x / sqrt(2)) as max(x, 0) - |x|/2 erfc(|x| / sqrt(2)), with erfc(z) within 1.5e-7 as a polynomial in
-// 1 / (1 + p z) times exp(-z z) (Abramowitz and Stegun, 7.1.26): enough for results of 16 bits.
-__device__ __forceinline__ float gelu_to_16_bits(float x) {
-  const float a = fminf(fabsf(x), 64.0f);  // keeps infinity times zero away; the tail has vanished long before
-  const float t = reciprocal(1.0f + 0.3275911f * 0.70710678f * a);
-  const float half_series =
-      t * (0.127414796f + t * (-0.142248368f + t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
-  return fmaxf(x, 0.0f) - a * half_series * power_of_2(-0.72134752f * a * a);
-}
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+using Pack = ak::Pack<scalar_t, VEC>;
 
 __device__ __forceinline__ float function(float x) {
 #if defined(AK_FUNCTION_GELU)
-  return FAST == 1 && sizeof(scalar_t) == 2 ? gelu_to_16_bits(x) : 0.5f * x * erfcf(x * -0.70710678118654752f);
+  return FAST == 1 && sizeof(scalar_t) == 2 ? ak::gelu_to_16_bits(x) : ak::gelu(x);
 #elif defined(AK_FUNCTION_GELU_TANH)
-  return gated(x, 1.5957691216057308f * (x + 0.044715f * x * x * x));
+  return FAST == 1 ? ak::fast_gelu_tanh(x) : ak::gelu_tanh(x);
 #elif defined(AK_FUNCTION_SILU)
-  return gated(x, x);
+  return FAST == 1 ? ak::fast_silu(x) : x / (1.0f + expf(-x));
 #else
-  return fmaxf(x, 0.0f);
+  return ak::relu(x);
 #endif
 }
 
@@ -117,9 +68,9 @@ __device__ __forceinline__ Pack apply(Pack pack) {
 __device__ __forceinline__ void full_tile(const scalar_t* x, scalar_t* y, long long first) {
   Pack packs[UNROLL];
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) packs[u] = load(x + first + static_cast<long long>(u) * BLOCK * VEC);
+  for (int u = 0; u < UNROLL; ++u) packs[u] = ak::load<VEC, HINT>(x + first + static_cast<long long>(u) * BLOCK * VEC);
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) store(y + first + static_cast<long long>(u) * BLOCK * VEC, apply(packs[u]));
+  for (int u = 0; u < UNROLL; ++u) ak::store<HINT>(y + first + static_cast<long long>(u) * BLOCK * VEC, apply(packs[u]));
 }
 
 // The last tile: whole vectors where they fit, then single elements (at most VEC - 1).
@@ -128,7 +79,7 @@ __device__ __forceinline__ void last_tile(const scalar_t* x, scalar_t* y, long l
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
-      store(y + start, apply(load(x + start)));
+      ak::store<HINT>(y + start, apply(ak::load<VEC, HINT>(x + start)));
     } else {
 #pragma unroll 1
       for (long long i = start; i < n; ++i) y[i] = apply(x[i]);

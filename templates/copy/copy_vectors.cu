@@ -24,6 +24,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 256;
 constexpr int VEC_BYTES = 16;
@@ -35,36 +37,17 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
-using Pack = Raw<VEC_BYTES>::type;
-
 // CACHE 1: evict-first hints, as every element is touched once.
-__device__ __forceinline__ Pack load(const scalar_t* address) {
-  const auto* vector = reinterpret_cast<const Pack*>(address);
-  return CACHE == 1 ? __ldcs(vector) : *vector;
-}
-
-__device__ __forceinline__ void store(scalar_t* address, const Pack& pack) {
-  auto* vector = reinterpret_cast<Pack*>(address);
-  if (CACHE == 1) {
-    __stcs(vector, pack);
-  } else {
-    *vector = pack;
-  }
-}
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+using Pack = ak::Pack<scalar_t, VEC>;
 
 // All vectors of the tile lie inside the arrays: no tests between the loads.
 __device__ __forceinline__ void copy_full_tile(const scalar_t* x, scalar_t* y, long long first) {
   Pack packs[UNROLL];
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) packs[u] = load(x + first + static_cast<long long>(u) * BLOCK * VEC);
+  for (int u = 0; u < UNROLL; ++u) packs[u] = ak::load<VEC, HINT>(x + first + static_cast<long long>(u) * BLOCK * VEC);
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) store(y + first + static_cast<long long>(u) * BLOCK * VEC, packs[u]);
+  for (int u = 0; u < UNROLL; ++u) ak::store<HINT>(y + first + static_cast<long long>(u) * BLOCK * VEC, packs[u]);
 }
 
 // The last tile: whole vectors where they fit, then single elements (at most VEC - 1).
@@ -73,7 +56,7 @@ __device__ __forceinline__ void copy_last_tile(const scalar_t* x, scalar_t* y, l
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
-      store(y + start, load(x + start));
+      ak::store<HINT>(y + start, ak::load<VEC, HINT>(x + start));
     } else {
 #pragma unroll 1
       for (long long i = start; i < n; ++i) y[i] = x[i];

@@ -37,6 +37,14 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/copies.cuh>
+#include <ak/elements.cuh>
+#include <ak/fragments.cuh>
+#include <ak/functions.cuh>
+#include <ak/mma.cuh>
+#include <ak/reduce.cuh>
+#include <ak/threads.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BM = 64;
 constexpr int BN = 64;
@@ -51,12 +59,6 @@ using scalar_t = __nv_bfloat16;
 #define AK_DTYPE_BFLOAT16 1
 #endif
 
-#ifdef AK_DTYPE_BFLOAT16
-#define MMA_TYPE "bf16"
-#else
-#define MMA_TYPE "f16"
-#endif
-
 constexpr int THREADS = WARPS * 32;
 constexpr int BLOCKS_M = BM / (16 * WARPS);  // of 16 queries, for each warp
 constexpr int LINE = D * 2;                  // bytes
@@ -64,48 +66,8 @@ constexpr int TILE = BN * LINE;
 constexpr int SPAN = D % 64 == 0 ? 8 : 4;  // chunks among which a line's are exchanged
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
-using u32 = unsigned int;
-
-// ---- instructions (PTX ISA 9.0)
-
-__device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
-
-// Zeros where `inside` does not hold; `from` must be valid all the same.
-__device__ __forceinline__ void copy_chunk(u32 to, const scalar_t* from, bool inside) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT>
-__device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-
-__device__ __forceinline__ void load_matrices(u32 (&m)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3]) : "r"(address) : "memory");
-}
-__device__ __forceinline__ void load_transposed(u32 (&m)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3]) : "r"(address) : "memory");
-}
-// d (16 x 8) += a (16 x 16) b (16 x 8)
-__device__ __forceinline__ void multiply_add(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." MMA_TYPE "." MMA_TYPE
-      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ u32 pack(float low, float high) {
-  u32 pair;
-  asm("cvt.rn." MMA_TYPE "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
+using ak::u32;
+using element = ak::Element<scalar_t>;
 
 // ---- lines in shared memory
 
@@ -130,7 +92,7 @@ __device__ __forceinline__ void fetch(u32 to, const scalar_t* from, int count) {
     const bool inside = line + i < count;
 #pragma unroll
     for (int c = 0; c < D / 8; c += SPAN) {
-      copy_chunk(address + i * LINE + c * 16, inside ? source + i * D + c * 8 : from, inside);
+      ak::copy_async<16, 128>(address + i * LINE + c * 16, inside ? source + i * D + c * 8 : from, inside);
     }
   }
 }
@@ -162,14 +124,14 @@ struct Walk {
       const int first = (tiles - 1 - turn / 2) * BN;
       fetch<BN>(slot(turn), (turn % 2 == 0 ? k : v) + static_cast<long long>(first) * D, t - first);
     }
-    commit_copies();
+    ak::commit_copies();
   }
   __device__ __forceinline__ u32 slot(int turn) const {
     return ring + static_cast<u32>(turn) % static_cast<u32>(STAGES) * TILE;
   }
   // Waits for a copy, and starts the one that takes the place of the copy before it, which all warps have read.
   __device__ __forceinline__ u32 next(int turn) const {
-    wait_copies<STAGES - 2>();
+    ak::wait_copies<STAGES - 2>();
     __syncthreads();
     start(turn + STAGES - 1);
     return slot(turn);
@@ -184,14 +146,14 @@ struct Queries {
 #pragma unroll
     for (int m = 0; m < BLOCKS_M; ++m) {
 #pragma unroll
-      for (int step = 0; step < D / 16; ++step) load_matrices(kept[m][step], across(address, step * 2) + m * 16 * LINE);
+      for (int step = 0; step < D / 16; ++step) ak::load_matrices(kept[m][step], across(address, step * 2) + m * 16 * LINE);
     }
   }
   __device__ __forceinline__ void get(u32 (&a)[4], int m, int step) const {
     if constexpr (Q_REGISTERS) {
       for (int i = 0; i < 4; ++i) a[i] = kept[m][step][i];
     } else {
-      load_matrices(a, across(address, step * 2) + m * 16 * LINE);
+      ak::load_matrices(a, across(address, step * 2) + m * 16 * LINE);
     }
   }
 };
@@ -217,11 +179,11 @@ __device__ __forceinline__ void multiply_keys(const Queries& queries, u32 tile, 
 #pragma unroll
     for (int n = 0; n < BN / 16; ++n) {
       u32 b[4];
-      load_matrices(b, across(address, step * 2) + n * 16 * LINE);
+      ak::load_matrices(b, across(address, step * 2) + n * 16 * LINE);
 #pragma unroll
       for (int m = 0; m < BLOCKS_M; ++m) {
-        multiply_add(scores[m][2 * n], a[m], b[0], b[1]);
-        multiply_add(scores[m][2 * n + 1], a[m], b[2], b[3]);
+        ak::mma<element>(scores[m][2 * n], a[m], b[0], b[1]);
+        ak::mma<element>(scores[m][2 * n + 1], a[m], b[2], b[3]);
       }
     }
   }
@@ -238,17 +200,17 @@ __device__ __forceinline__ void multiply_values(const Scores& p, u32 tile, Resul
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float* two = &p[m][2 * step + i / 2][i % 2 * 2];
-        a[m][i] = pack(two[0], two[1]);
+        a[m][i] = ak::pack_pair<element>(two[0], two[1]);
       }
     }
 #pragma unroll
     for (int n = 0; n < D / 16; ++n) {
       u32 b[4];
-      load_transposed(b, across(address, n * 2) + step * 16 * LINE);
+      ak::load_matrices_transposed(b, across(address, n * 2) + step * 16 * LINE);
 #pragma unroll
       for (int m = 0; m < BLOCKS_M; ++m) {
-        multiply_add(results[m][2 * n], a[m], b[0], b[1]);
-        multiply_add(results[m][2 * n + 1], a[m], b[2], b[3]);
+        ak::mma<element>(results[m][2 * n], a[m], b[0], b[1]);
+        ak::mma<element>(results[m][2 * n + 1], a[m], b[2], b[3]);
       }
     }
   }
@@ -266,21 +228,11 @@ __device__ __forceinline__ void mask(Scores& scores, int query, int first, int s
       for (int n = 0; n < BN / 8; ++n) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if (column + n * 8 + i >= seen) scores[m][n][half * 2 + i] = minus_infinity();
+          if (column + n * 8 + i >= seen) scores[m][n][half * 2 + i] = ak::minus_infinity();
         }
       }
     }
   }
-}
-
-// The four lanes that share a line.
-__device__ __forceinline__ float maximum_of_line(float x) {
-  x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, 1));
-  return fmaxf(x, __shfl_xor_sync(ALL_LANES, x, 2));
-}
-__device__ __forceinline__ float sum_of_line(float x) {
-  x += __shfl_xor_sync(ALL_LANES, x, 1);
-  return x + __shfl_xor_sync(ALL_LANES, x, 2);
 }
 
 // Powers of two of the scores times this are their exponentials.
@@ -293,10 +245,10 @@ __device__ __forceinline__ void raise_shifts(const Scores& scores, PerLine& shif
   for (int m = 0; m < BLOCKS_M; ++m) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float top = minus_infinity();
+      float top = ak::minus_infinity();
 #pragma unroll
       for (int n = 0; n < BN / 8; ++n) top = fmaxf(top, fmaxf(scores[m][n][half * 2], scores[m][n][half * 2 + 1]));
-      tops[m][half] = maximum_of_line(top) * scale();
+      tops[m][half] = ak::reduce_quad(top, ak::Maximum()) * scale();
       raised |= tops[m][half] > shifts[m][half] + SLACK;
     }
   }
@@ -306,7 +258,7 @@ __device__ __forceinline__ void raise_shifts(const Scores& scores, PerLine& shif
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float shift = fmaxf(shifts[m][half], tops[m][half]);
-      const float factor = shift == shifts[m][half] ? 1.0f : power_of_two(shifts[m][half] - shift);
+      const float factor = shift == shifts[m][half] ? 1.0f : ak::fast_exp2(shifts[m][half] - shift);
       shifts[m][half] = shift;
       sums[m][half] *= factor;
 #pragma unroll
@@ -322,12 +274,12 @@ __device__ __forceinline__ void exponentiate(Scores& scores, const PerLine& shif
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       // No key seen yet: its scores are minus infinity, and so must be what is left of them.
-      const float shift = shifts[m][half] == minus_infinity() ? 0.0f : shifts[m][half];
+      const float shift = shifts[m][half] == ak::minus_infinity() ? 0.0f : shifts[m][half];
 #pragma unroll
       for (int n = 0; n < BN / 8; ++n) {
 #pragma unroll
         for (int i = half * 2; i < half * 2 + 2; ++i) {
-          scores[m][n][i] = power_of_two(fmaf(scores[m][n][i], scale(), -shift));
+          scores[m][n][i] = ak::fast_exp2(fmaf(scores[m][n][i], scale(), -shift));
           sums[m][half] += scores[m][n][i];
         }
       }
@@ -345,11 +297,11 @@ __device__ __forceinline__ void write_results(unsigned char* lines, const Result
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int line = m * 16 + half * 8 + lane / 4;
-      const float sum = sum_of_line(sums[m][half]), inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+      const float sum = ak::reduce_quad(sums[m][half], ak::Sum()), inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
         *reinterpret_cast<u32*>(lines + across(place(line, 0), n) + lane % 4 * 4) =
-            pack(results[m][n][half * 2] * inverse, results[m][n][half * 2 + 1] * inverse);
+            ak::pack_pair<element>(results[m][n][half * 2] * inverse, results[m][n][half * 2 + 1] * inverse);
       }
       if (lane % 4 == 0 && line < count) lse[line] = (shifts[m][half] + log2f(sum)) * 0.69314718055994531f;
     }
@@ -371,7 +323,7 @@ __global__ void __launch_bounds__(THREADS)
     attention_mma(const scalar_t* __restrict__ q, const scalar_t* __restrict__ k, const scalar_t* __restrict__ v,
                   scalar_t* __restrict__ o, float* __restrict__ lse, int heads, int h, int g, int s, int t) {
   extern __shared__ __align__(128) unsigned char memory[];
-  const u32 shared = static_cast<u32>(__cvta_generic_to_shared(memory));
+  const u32 shared = ak::shared_address(memory);
   const int lane = threadIdx.x % 32, warp_line = threadIdx.x / 32 * BLOCKS_M * 16;
   const Place at = find_place(heads, h, g, s);
   const int first_query = at.tile * BM;
@@ -387,7 +339,7 @@ __global__ void __launch_bounds__(THREADS)
   Queries queries;
   queries.address = shared + place(warp_line + lane % 16, lane / 16);
   if constexpr (Q_REGISTERS) {
-    wait_copies<STAGES - 2>();
+    ak::wait_copies<STAGES - 2>();
     __syncthreads();
     queries.keep();
   }
@@ -395,7 +347,7 @@ __global__ void __launch_bounds__(THREADS)
   Results results = {};
   PerLine shifts, sums = {};
 #pragma unroll
-  for (int m = 0; m < BLOCKS_M; ++m) shifts[m][0] = shifts[m][1] = minus_infinity();
+  for (int m = 0; m < BLOCKS_M; ++m) shifts[m][0] = shifts[m][1] = ak::minus_infinity();
   for (int i = 0; i < walk.tiles; ++i) {
     const int first = (walk.tiles - 1 - i) * BN;
     Scores scores;
@@ -406,7 +358,7 @@ __global__ void __launch_bounds__(THREADS)
     multiply_values(scores, walk.next(2 * i + 1), results);
   }
 
-  wait_copies<0>();  // without any key the queries may still be on their way
+  ak::wait_copies<0>();  // without any key the queries may still be on their way
   __syncthreads();
   const long long line = first_line + warp_line;
   write_results(memory + warp_line * LINE, results, shifts, sums, o + line * D, lse + line,

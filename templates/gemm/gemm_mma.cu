@@ -57,6 +57,14 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/copies.cuh>
+#include <ak/elements.cuh>
+#include <ak/fragments.cuh>
+#include <ak/functions.cuh>
+#include <ak/mma.cuh>
+#include <ak/threads.cuh>
+#include <ak/tiles.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int BN = 128;
@@ -101,30 +109,11 @@ constexpr int A_BYTES = BM * BK_BYTES;
 constexpr int STAGE_BYTES = (BM + BN) * BK_BYTES;
 constexpr int PITCH = WN + 8;  // of staged results: pairs of 8 rows then meet different banks
 
-using u32 = unsigned int;
+using ak::u32;
+using element = ak::Element<scalar_t>;
 
-// ---- instructions (PTX ISA 9.0)
+// ---- shared memory
 
-__device__ __forceinline__ u32 shared_address(const void* pointer) {
-  return static_cast<u32>(__cvta_generic_to_shared(pointer));
-}
-// Copies a chunk, or zeros where it is outside.
-__device__ __forceinline__ void copy_chunk(u32 to, const scalar_t* from, bool inside) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
-}
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT>
-__device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-__device__ __forceinline__ void load_matrices(u32 (&r)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
-}
-__device__ __forceinline__ void load_transposed(u32 (&r)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
-}
 __device__ __forceinline__ u32 load_word(u32 address) {
   u32 word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
@@ -133,24 +122,6 @@ __device__ __forceinline__ u32 load_word(u32 address) {
 __device__ __forceinline__ void store_chunk(u32 address, uint4 chunk) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(chunk.x), "r"(chunk.y), "r"(chunk.z),
                "r"(chunk.w) : "memory");
-}
-
-// d += a b for 16 x 8 results and 32 bytes of k.
-__device__ __forceinline__ void multiply(sum_t (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-#if defined(AK_DTYPE_INT8)
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else
-#if defined(AK_DTYPE_FLOAT32)
-#define MMA_TYPES "m16n8k8.row.col.f32.tf32.tf32.f32"
-#elif defined(AK_DTYPE_FLOAT16)
-#define MMA_TYPES "m16n8k16.row.col.f32.f16.f16.f32"
-#else
-#define MMA_TYPES "m16n8k16.row.col.f32.bf16.bf16.f32"
-#endif
-  asm("mma.sync.aligned." MMA_TYPES " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#endif
 }
 
 // ---- operands
@@ -203,7 +174,7 @@ struct Operand {
       const u32 to = slice + offset(line + i * kLinesApart, chunk);
       if constexpr (WIDE) {
         const bool inside = x < width && y < height;
-        copy_chunk(to, inside ? from : matrix, inside);
+        ak::copy_async(to, inside ? from : matrix, inside);
       } else {
         union {
           scalar_t element[VEC];
@@ -225,13 +196,13 @@ struct Operand {
     if constexpr (!ACROSS) {
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
-        load_matrices(r[block], slice + offset(first + block * 16 + lane % 16, step * 2 + lane / 16));
+        ak::load_matrices(r[block], slice + offset(first + block * 16 + lane % 16, step * 2 + lane / 16));
       }
     } else if constexpr (BYTES == 2) {
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
         const int chunk = first / 8 + block * 2 + lane / 8 % 2;
-        load_transposed(r[block], slice + offset(step * 16 + lane / 16 * 8 + lane % 8, chunk));
+        ak::load_matrices_transposed(r[block], slice + offset(step * 16 + lane / 16 * 8 + lane % 8, chunk));
       }
     } else if constexpr (BYTES == 4) {
 #pragma unroll
@@ -267,7 +238,7 @@ struct Operand {
     for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r[block][i]) : "f"(__uint_as_float(r[block][i])));
+        r[block][i] = ak::round_to_tf32(__uint_as_float(r[block][i]));
       }
     }
 #endif
@@ -283,7 +254,7 @@ struct Sums {
 #pragma unroll
     for (int i = 0; i < A::kBlocks; ++i) {
 #pragma unroll
-      for (int j = 0; j < WN / 8; ++j) multiply(d[i][j], a[i], b[j / 2][j % 2], b[j / 2][2 + j % 2]);
+      for (int j = 0; j < WN / 8; ++j) ak::mma<element>(d[i][j], a[i], b[j / 2][j % 2], b[j / 2][2 + j % 2]);
     }
   }
 };
@@ -295,11 +266,11 @@ __device__ __forceinline__ sum_t finish(sum_t sum, const scalar_t* bias, int col
   sum += static_cast<sum_t>(bias[column]);
 #endif
 #if defined(AK_ACTIVATION_RELU)
-  return fmaxf(sum, 0.0f);
+  return ak::relu(sum);
 #elif defined(AK_ACTIVATION_GELU)
-  return 0.5f * sum * erfcf(-sum * 0.70710678118654752f);
+  return ak::gelu(sum);
 #elif defined(AK_ACTIVATION_SILU)
-  return sum / (1.0f + __expf(-sum));
+  return ak::silu(sum);
 #else
   return sum;
 #endif
@@ -360,17 +331,16 @@ __device__ __forceinline__ void write_tile(const Sums& sums, sum_t* staged, Out*
 // Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
 __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) {
   const int down = (m + BM - 1) / BM, across = (n + BN - 1) / BN;
-  const int group = blockIdx.x / (GROUP * across), within = blockIdx.x - group * GROUP * across;
-  const int rows = min(down - group * GROUP, GROUP);
-  row = (group * GROUP + within % rows) * BM;
-  column = within / rows * BN;
+  const ak::TilePlace at = ak::grouped_place<GROUP>(blockIdx.x, down, across);
+  row = at.row * BM;
+  column = at.column * BN;
 }
 
 template <bool WIDE>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, result_t* c,
                                           sum_t* partial, int m, int n, int k) {
   extern __shared__ __align__(128) unsigned char memory[];
-  const u32 slices = shared_address(memory);
+  const u32 slices = ak::shared_address(memory);
   int row, column;
   place_tile(m, n, row, column);
   const int all = (k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K;
@@ -384,7 +354,7 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
     const u32 to = slices + slice % STAGES * STAGE_BYTES;
     A::template fetch<WIDE>(to, a, a_pitch, row, m, begin + slice * BK, end);
     B::template fetch<WIDE>(to + A_BYTES, b, b_pitch, column, n, begin + slice * BK, end);
-    commit_copies();
+    ak::commit_copies();
   };
   for (int slice = 0; slice < STAGES - 1; ++slice) fetch(slice);
 
@@ -395,7 +365,7 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
     A::load(fragments_a[into], slices + stage * STAGE_BYTES, warp_row, step);
     B::load(fragments_b[into], slices + stage * STAGE_BYTES + A_BYTES, warp_column, step);
   };
-  wait_copies<STAGES - 2>();
+  ak::wait_copies<STAGES - 2>();
   __syncthreads();
   load(0, 0, 0);
   int stage = 0;
@@ -403,7 +373,7 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
       if (step == STEPS - 1) {  // everyone has loaded the last of this slice, and the next has arrived
-        wait_copies<STAGES - 2>();
+        ak::wait_copies<STAGES - 2>();
         __syncthreads();
         stage = stage + 1 == STAGES ? 0 : stage + 1;
       }
@@ -412,7 +382,7 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
       sums.add(fragments_a[step % 2], fragments_b[step % 2]);
     }
   }
-  wait_copies<0>();
+  ak::wait_copies<0>();
   __syncthreads();
 
   sum_t* staged = reinterpret_cast<sum_t*>(memory) + warp * 16 * PITCH;

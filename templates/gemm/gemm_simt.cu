@@ -40,6 +40,9 @@
 //   the rows of a thread: 4 of every BM / (TM / 4) of the tile, so that the vectors of neighbours touch; columns alike
 //
 // WIDE: all lines are multiples of 4 elements. Other shapes are read and written element by element.
+#include <ak/functions.cuh>
+#include <ak/tiles.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int BN = 128;
@@ -133,9 +136,9 @@ __device__ __forceinline__ float finish(float sum, const scalar_t* bias, int col
   sum += bias[column];
 #endif
 #if defined(AK_ACTIVATION_RELU)
-  return fmaxf(sum, 0.0f);
+  return ak::relu(sum);
 #elif defined(AK_ACTIVATION_GELU)
-  return 0.5f * sum * erfcf(-sum * 0.70710678118654752f);
+  return ak::gelu(sum);
 #elif defined(AK_ACTIVATION_SILU)
   return sum / (1.0f + expf(-sum));
 #else
@@ -146,10 +149,9 @@ __device__ __forceinline__ float finish(float sum, const scalar_t* bias, int col
 // Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
 __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) {
   const int down = (m + BM - 1) / BM, across = (n + BN - 1) / BN;
-  const int group = blockIdx.x / (GROUP * across), within = blockIdx.x - group * GROUP * across;
-  const int rows = min(down - group * GROUP, GROUP);
-  row = (group * GROUP + within % rows) * BM;
-  column = within / rows * BN;
+  const ak::TilePlace at = ak::grouped_place<GROUP>(blockIdx.x, down, across);
+  row = at.row * BM;
+  column = at.column * BN;
 }
 
 template <bool WIDE>

@@ -63,6 +63,17 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/barriers.cuh>
+#include <ak/clusters.cuh>
+#include <ak/fragments.cuh>
+#include <ak/functions.cuh>
+#include <ak/swizzle.cuh>
+#include <ak/threads.cuh>
+#include <ak/tiles.cuh>
+#include <ak/tma.cuh>
+#include <ak/vectors.cuh>
+#include <ak/wgmma.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int BN = 256;
@@ -72,12 +83,6 @@ constexpr int CLUSTER = 2;
 constexpr int GROUP = 8;
 using scalar_t = __nv_bfloat16;
 #define AK_DTYPE_BFLOAT16 1
-#endif
-
-#ifdef AK_DTYPE_BFLOAT16
-#define WGMMA_TYPE "bf16"
-#else
-#define WGMMA_TYPE "f16"
 #endif
 
 // Operands that lie across k in memory (a by columns, b by rows) are transposed by the matrix units.
@@ -99,147 +104,21 @@ constexpr int B_BYTES = BN * BK * 2;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int BLOCKS_M = BM / CONSUMERS / 64;  // of 64 rows, for each consumer
 
-using u32 = unsigned int;
-using u64 = unsigned long long;
+using ak::u32;
 
-// ---- instructions (PTX ISA 9.0)
-
-__device__ __forceinline__ u32 shared_address(const void* pointer) {
-  return static_cast<u32>(__cvta_generic_to_shared(pointer));
-}
-__device__ __forceinline__ void barrier_init(u32 barrier, u32 count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-__device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void barrier_arrive_at(u32 barrier, u32 rank) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-      "}\n" ::"r"(barrier), "r"(rank) : "memory");
-}
-__device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again_%=:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again_%=;\n"
-      "}\n" ::"r"(barrier), "r"(parity) : "memory");
-}
-__device__ __forceinline__ void fetch(u32 to, const CUtensorMap* map, int x, int y, u32 barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
-}
 __device__ __forceinline__ void fetch_for_all(u32 to, const CUtensorMap* map, int x, int y, u32 barrier) {
   if constexpr (CLUSTER == 1) {
-    fetch(to, map, x, y, barrier);
+    ak::tma_load(to, map, barrier, x, y);
   } else {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-        "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(static_cast<unsigned short>((1 << CLUSTER) - 1)) : "memory");
+    ak::tma_load_multicast(to, map, barrier, (1 << CLUSTER) - 1, x, y);
   }
 }
-__device__ __forceinline__ void write_back(const CUtensorMap* map, int x, int y, u32 from) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y),
-               "r"(from) : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-template <int LEFT>
-__device__ __forceinline__ void wait_panels_read() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
-}
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-__device__ __forceinline__ u32 cluster_rank() {
-  u32 rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-__device__ __forceinline__ void group_barrier(int group) {
-  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-}
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int LEFT>
-__device__ __forceinline__ void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
-}
-
-// Lists of registers: texts and operands of the products' accumulators.
-#define REGISTERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
-#define REGISTERS_16 REGISTERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
-#define REGISTERS_24 REGISTERS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define REGISTERS_32 REGISTERS_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define REGISTERS_40 REGISTERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define REGISTERS_48 REGISTERS_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
-#define REGISTERS_56 REGISTERS_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
-#define REGISTERS_64 REGISTERS_56 ", %56, %57, %58, %59, %60, %61, %62, %63"
-#define REGISTERS_72 REGISTERS_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
-#define REGISTERS_80 REGISTERS_72 ", %72, %73, %74, %75, %76, %77, %78, %79"
-#define REGISTERS_88 REGISTERS_80 ", %80, %81, %82, %83, %84, %85, %86, %87"
-#define REGISTERS_96 REGISTERS_88 ", %88, %89, %90, %91, %92, %93, %94, %95"
-#define REGISTERS_104 REGISTERS_96 ", %96, %97, %98, %99, %100, %101, %102, %103"
-#define REGISTERS_112 REGISTERS_104 ", %104, %105, %106, %107, %108, %109, %110, %111"
-#define REGISTERS_120 REGISTERS_112 ", %112, %113, %114, %115, %116, %117, %118, %119"
-#define REGISTERS_128 REGISTERS_120 ", %120, %121, %122, %123, %124, %125, %126, %127"
-#define FLOATS_AT(i) \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
-      "+f"(d[i + 7])
-#define FLOATS_8 FLOATS_AT(0)
-#define FLOATS_16 FLOATS_8, FLOATS_AT(8)
-#define FLOATS_24 FLOATS_16, FLOATS_AT(16)
-#define FLOATS_32 FLOATS_24, FLOATS_AT(24)
-#define FLOATS_40 FLOATS_32, FLOATS_AT(32)
-#define FLOATS_48 FLOATS_40, FLOATS_AT(40)
-#define FLOATS_56 FLOATS_48, FLOATS_AT(48)
-#define FLOATS_64 FLOATS_56, FLOATS_AT(56)
-#define FLOATS_72 FLOATS_64, FLOATS_AT(64)
-#define FLOATS_80 FLOATS_72, FLOATS_AT(72)
-#define FLOATS_88 FLOATS_80, FLOATS_AT(80)
-#define FLOATS_96 FLOATS_88, FLOATS_AT(88)
-#define FLOATS_104 FLOATS_96, FLOATS_AT(96)
-#define FLOATS_112 FLOATS_104, FLOATS_AT(104)
-#define FLOATS_120 FLOATS_112, FLOATS_AT(112)
-#define FLOATS_128 FLOATS_120, FLOATS_AT(120)
-
-// d = a b (keep 0) or d += a b for 64 x N x 16, both operands in shared memory.
-template <int N>
-struct Wgmma;
-#define WGMMA(N, REGISTERS, FLOATS, A, B, KEEP, ACROSS_A, ACROSS_B)                         \
-  template <>                                                                               \
-  struct Wgmma<N> {                                                                         \
-    static __device__ __forceinline__ void add(float (&d)[N / 2], u64 a, u64 b, int keep) { \
-      asm volatile(                                                                         \
-          "{\n"                                                                             \
-          ".reg .pred p;\n"                                                                 \
-          "setp.ne.b32 p, " KEEP ", 0;\n"                                                   \
-          "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." WGMMA_TYPE "." WGMMA_TYPE       \
-          " {" REGISTERS "}, " A ", " B ", p, 1, 1, " ACROSS_A ", " ACROSS_B ";\n"          \
-          "}\n"                                                                             \
-          : FLOATS                                                                          \
-          : "l"(a), "l"(b), "r"(keep), "n"(A_ACROSS), "n"(B_ACROSS));                       \
-    }                                                                                       \
-  }
-WGMMA(64, REGISTERS_32, FLOATS_32, "%32", "%33", "%34", "%35", "%36");
-WGMMA(128, REGISTERS_64, FLOATS_64, "%64", "%65", "%66", "%67", "%68");
-WGMMA(192, REGISTERS_96, FLOATS_96, "%96", "%97", "%98", "%99", "%100");
-WGMMA(256, REGISTERS_128, FLOATS_128, "%128", "%129", "%130", "%131", "%132");
 
 // ---- operands in shared memory, in lines of 128 swizzled bytes
 
-// Offsets are those of 128-byte swizzling: 1024 bytes from 8 lines to the next 8, PANEL bytes from 64 elements across
-// to the next 64 (only looked at for operands that lie across k).
-__device__ __forceinline__ u64 descriptor(u32 address) {
-  return static_cast<u64>((address & 0x3FFFF) >> 4) | static_cast<u64>(PANEL >> 4) << 16 |
-         static_cast<u64>(1024 >> 4) << 32 | 1ull << 62;
-}
+// PANEL bytes from 64 elements across to the next 64, looked at only for operands that lie across k.
+__device__ __forceinline__ ak::u64 operand(u32 address) { return ak::wgmma_operand(address, PANEL); }
+using Product = ak::Wgmma<ak::Element<scalar_t>, BN, A_ACROSS == 1, B_ACROSS == 1>;
 // The 16 elements in k from 16 * step on: 32 bytes further along the lines, or 16 lines further down.
 __device__ __forceinline__ u32 step_bytes(int across, int step) { return across == 1 ? step * 16 * 128 : step * 32; }
 
@@ -250,24 +129,12 @@ struct Tiles {
   __device__ Tiles(int m, int n)
       : down((m + BM * CLUSTER - 1) / (BM * CLUSTER)), across((n + BN - 1) / BN), count(down * across) {}
   __device__ void place(int tile, int& row, int& column) const {
-    const int group = tile / (GROUP * across), first = group * GROUP;
-    const int rows = min(down - first, GROUP);
-    const int within = tile - group * GROUP * across;
-    row = (first + within % rows) * CLUSTER;
-    column = within / rows;
+    const ak::TilePlace at = ak::grouped_place<GROUP>(tile, down, across);
+    row = at.row * CLUSTER;
+    column = at.column;
   }
 };
-
-struct Ring {
-  int stage = 0;
-  u32 parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == STAGES) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
+using Ring = ak::Ring<STAGES>;
 
 struct Shared {
   u32 slices, panels, full, empty;  // full, empty: STAGES barriers each
@@ -277,12 +144,12 @@ struct Shared {
 __device__ __forceinline__ void fetch_slice(const CUtensorMap* map_a, const CUtensorMap* map_b, const Shared& shared,
                                             int stage, int m, int n, int k, int rank) {
   const u32 to_a = shared.slice(stage), to_b = to_a + A_BYTES, barrier = shared.full + stage * 8;
-  barrier_expect(barrier, STAGE_BYTES);
+  ak::barrier_expect(barrier, STAGE_BYTES);
   if constexpr (A_ACROSS == 0) {
-    fetch(to_a, map_a, k, m, barrier);
+    ak::tma_load(to_a, map_a, barrier, k, m);
   } else {
 #pragma unroll
-    for (int panel = 0; panel < BM / 64; ++panel) fetch(to_a + panel * PANEL, map_a, m + panel * 64, k, barrier);
+    for (int panel = 0; panel < BM / 64; ++panel) ak::tma_load(to_a + panel * PANEL, map_a, barrier, m + panel * 64, k);
   }
   if constexpr (B_ACROSS == 0) {
     constexpr int kLines = BN / CLUSTER;
@@ -303,7 +170,7 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensor
     int row, column;
     tiles.place(tile, row, column);
     for (int slice = 0; slice < slices; ++slice) {
-      barrier_wait(shared.empty + ring.stage * 8, ring.parity ^ 1);
+      ak::barrier_wait(shared.empty + ring.stage * 8, ring.parity ^ 1);
       fetch_slice(map_a, map_b, shared, ring.stage, (row + rank) * BM, column * BN, slice * BK, rank);
       ring.advance();
     }
@@ -314,31 +181,31 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensor
 // its group may still be about to read.
 __device__ __forceinline__ void release(const Shared& shared, int stage) {
   const int lane = threadIdx.x % 32;
-  if (lane < CLUSTER) barrier_arrive_at(shared.empty + stage * 8, lane);
+  if (lane < CLUSTER) ak::barrier_arrive_at(shared.empty + stage * 8, lane);
 }
 
 __device__ __forceinline__ void multiply(const Shared& shared, int stage, int consumer, float (&sums)[BLOCKS_M][BN / 2],
                                          bool first) {
   const u32 a = shared.slice(stage) + consumer * BLOCKS_M * PANEL, b = shared.slice(stage) + A_BYTES;
-  wgmma_fence();
+  ak::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < BK / 16; ++step) {
 #pragma unroll
     for (int block = 0; block < BLOCKS_M; ++block) {
-      Wgmma<BN>::add(sums[block], descriptor(a + block * PANEL + step_bytes(A_ACROSS, step)),
-                     descriptor(b + step_bytes(B_ACROSS, step)), first && step == 0 ? 0 : 1);
+      Product::multiply(sums[block], operand(a + block * PANEL + step_bytes(A_ACROSS, step)),
+                        operand(b + step_bytes(B_ACROSS, step)), first && step == 0 ? 0 : 1);
     }
   }
-  wgmma_commit();
+  ak::wgmma_commit();
 }
 
 __device__ __forceinline__ float activate(float x) {
 #if defined(AK_ACTIVATION_RELU)
-  return fmaxf(x, 0.0f);
+  return ak::relu(x);
 #elif defined(AK_ACTIVATION_GELU)
-  return 0.5f * x * erfcf(-x * 0.70710678118654752f);
+  return ak::gelu(x);
 #elif defined(AK_ACTIVATION_SILU)
-  return x / (1.0f + __expf(-x));
+  return ak::silu(x);
 #else
   return x;
 #endif
@@ -353,13 +220,10 @@ __device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n
 }
 
 __device__ __forceinline__ u32 pack(float low, float high) {
-  union {
-    scalar_t value[2];
-    u32 bits;
-  } pair;
+  ak::Pack<scalar_t, 2> pair;
   pair.value[0] = static_cast<scalar_t>(low);
   pair.value[1] = static_cast<scalar_t>(high);
-  return pair.bits;
+  return pair.raw;
 }
 
 // 16 columns of results as four matrices of 8 x 8 into a swizzled panel. d: sums of two blocks of 8 columns.
@@ -377,9 +241,7 @@ __device__ __forceinline__ void put(u32 panel, int pair, const float* d, const s
     }
   }
   const int row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, chunk = pair * 2 + lane / 16;
-  const u32 address = panel + row * 128 + ((chunk ^ row % 8) * 16);
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
-               "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+  ak::store_matrices(panel + ak::swizzled(row, chunk), words[0], words[1], words[2], words[3]);
 }
 
 __device__ __forceinline__ void write_tile(const CUtensorMap* map_c, const Shared& shared, int consumer,
@@ -392,15 +254,18 @@ __device__ __forceinline__ void write_tile(const CUtensorMap* map_c, const Share
     for (int part = 0; part < BN / 64; ++part) {
       const u32 panel = shared.panels + (consumer * 2 + turn) * PANEL;
       turn ^= 1;
-      if (leader) wait_panels_read<1>();
-      group_barrier(consumer);
+      if (leader) ak::wait_stores_read<1>();
+      ak::named_barrier<128>(consumer + 1);
 #pragma unroll
       for (int pair = 0; pair < 4; ++pair) {
         put(panel, pair, &sums[block][part * 32 + pair * 8], bias, n + part * 64 + pair * 16, width);
       }
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      group_barrier(consumer);
-      if (leader) write_back(map_c, n + part * 64, m + block * 64, panel);
+      ak::fence_shared_writes();
+      ak::named_barrier<128>(consumer + 1);
+      if (leader) {
+        ak::tma_store(map_c, panel, n + part * 64, m + block * 64);
+        ak::commit_stores();
+      }
     }
   }
 }
@@ -413,23 +278,23 @@ __device__ __forceinline__ void consume(const CUtensorMap* map_c, const Shared& 
     float sums[BLOCKS_M][BN / 2];
     int last = 0;
     for (int slice = 0; slice < slices; ++slice) {
-      barrier_wait(shared.full + ring.stage * 8, ring.parity);
+      ak::barrier_wait(shared.full + ring.stage * 8, ring.parity);
       multiply(shared, ring.stage, consumer, sums, slice == 0);
       if (slice > 0) {  // the products before these have ended: their slice may be filled again
-        wgmma_wait<1>();
+        ak::wgmma_wait<1>();
         release(shared, last);
       }
       last = ring.stage;
       ring.advance();
     }
-    wgmma_wait<0>();
+    ak::wgmma_wait<0>();
     release(shared, last);
     int row, column;
     tiles.place(tile, row, column);
     const int first_row = (row + rank) * BM + consumer * BLOCKS_M * 64;
     write_tile(map_c, shared, consumer, sums, bias, first_row, column * BN, width, turn);
   }
-  if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  if (threadIdx.x % 128 == 0) ak::wait_stores<0>();
 }
 
 // a: m x k, b: k x n, c: m x n, in the layouts of the problem; every line a multiple of 16 bytes.
@@ -438,32 +303,31 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
                const __grid_constant__ CUtensorMap map_c, const scalar_t* __restrict__ bias, int m, int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared shared;
-  shared.slices = (shared_address(memory) + 1023) / 1024 * 1024;
+  shared.slices = (ak::shared_address(memory) + 1023) / 1024 * 1024;
   shared.panels = shared.slices + STAGES * STAGE_BYTES;
   shared.full = shared.panels + CONSUMERS * 2 * PANEL;
   shared.empty = shared.full + STAGES * 8;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; ++stage) {
-      barrier_init(shared.full + stage * 8, 1);
-      barrier_init(shared.empty + stage * 8, CONSUMERS * 4 * CLUSTER);  // 4 warps a group
+      ak::barrier_init(shared.full + stage * 8, 1);
+      ak::barrier_init(shared.empty + stage * 8, CONSUMERS * 4 * CLUSTER);  // 4 warps a group
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    ak::publish_barriers();
   }
   __syncthreads();
-  if constexpr (CLUSTER > 1) cluster_sync();
+  if constexpr (CLUSTER > 1) ak::cluster_sync();
 
   const Tiles tiles(m, n);
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0, slices = (k + BK - 1) / BK;
-  // The shuffle tells the compiler that all threads of a warp take the same way.
-  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
+  const int rank = CLUSTER > 1 ? ak::cluster_rank() : 0, slices = (k + BK - 1) / BK;
+  const int group = ak::warp_group();
   if (group == CONSUMERS) {
-    if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (threadIdx.x % 128 == 0) produce(&map_a, &map_b, shared, tiles, slices, rank);
   } else {
-    if constexpr (CONSUMERS == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
     consume(&map_c, shared, tiles, slices, rank, group, bias, n);
   }
-  if constexpr (CLUSTER > 1) cluster_sync();  // a block that is gone could not be written to or arrived at
+  if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be written to or arrived at
 }
 
 // ---- any shape: tiles of 64 x 64, 4 x 4 sums a thread

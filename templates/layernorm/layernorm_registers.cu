@@ -42,6 +42,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/reduce.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int THREADS_PER_ROW = 256;
 constexpr int ROWS_PER_BLOCK = 1;
@@ -55,66 +58,25 @@ using scalar_t = float;
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 constexpr float EPSILON = 1e-5f;
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<2> { using type = unsigned short; };
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
+// CACHE 1: evict-first hints for x and y, as their elements are touched once. Weights are read by every row.
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+constexpr ak::Cache WEIGHTS = ak::Cache::read_only;
 template <int COUNT>
-union Pack {
-  using RawType = typename Raw<COUNT * static_cast<int>(sizeof(scalar_t))>::type;
-  RawType raw;
-  scalar_t value[COUNT];
-  __device__ Pack() {}
-};
+using Pack = ak::Pack<scalar_t, COUNT>;
 
-// CACHE 1: evict-first hints for x and y, as their elements are touched once; WEIGHTS: read by every row.
-template <int COUNT, bool WEIGHTS = false>
-__device__ __forceinline__ Pack<COUNT> load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const typename Pack<COUNT>::RawType*>(address);
-  Pack<COUNT> pack;
-  pack.raw = WEIGHTS ? __ldg(raw) : CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
-
-template <int COUNT>
-__device__ __forceinline__ void store(scalar_t* address, const Pack<COUNT>& pack) {
-  auto* raw = reinterpret_cast<typename Pack<COUNT>::RawType*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
-
-// The sum over a row in every thread of it: butterfly within the warps, then over the row's warps through shared
-// memory. THREADS threads (blockDim.x) serve a row, ROWS rows (blockDim.y) share the block; all threads take part.
-// Every USE has an array of its own, so that two sums need no barrier between them.
+// The sum over a row in every thread of it.
 template <int THREADS, int ROWS, int USE>
 __device__ __forceinline__ float sum_of_row(float value) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  constexpr int kWarps = THREADS / 32;
-  if constexpr (kWarps > 1) {
-    __shared__ float partial[ROWS][kWarps];
-    if (threadIdx.x % 32 == 0) partial[threadIdx.y][threadIdx.x / 32] = value;
-    __syncthreads();
-    value = partial[threadIdx.y][threadIdx.x % kWarps];
-#pragma unroll
-    for (int offset = kWarps / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  }
-  return value;
+  return ak::reduce_row<THREADS, ROWS, USE>(value, ak::Sum());
 }
 
 // The vectors of a row that belong to this thread; columns: how many elements the row has.
-template <int WIDTH, int ITEMS, bool WEIGHTS = false>
+template <int WIDTH, int ITEMS, ak::Cache CACHED = HINT>
 __device__ __forceinline__ void load_row(Pack<WIDTH> (&packs)[ITEMS], const scalar_t* row, int columns) {
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
     const int at = (k * THREADS_PER_ROW + static_cast<int>(threadIdx.x)) * WIDTH;
-    if (at < columns) packs[k] = load<WIDTH, WEIGHTS>(row + at);
+    if (at < columns) packs[k] = ak::load<WIDTH, CACHED>(row + at);
   }
 }
 
@@ -129,8 +91,8 @@ __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t
 
   Pack<WIDTH> packs[ITEMS], weights[ITEMS], biases[ITEMS];
   load_row(packs, x + (group + threadIdx.y) * n, group + threadIdx.y < m ? n : 0);
-  load_row<WIDTH, ITEMS, true>(weights, weight, n);
-  load_row<WIDTH, ITEMS, true>(biases, bias, n);
+  load_row<WIDTH, ITEMS, WEIGHTS>(weights, weight, n);
+  load_row<WIDTH, ITEMS, WEIGHTS>(biases, bias, n);
   for (; group < m; group += stride) {
     const long long row = group + threadIdx.y;
     const int columns = row < m ? n : 0;  // a row past the end has none, but its threads reach the barriers
@@ -168,7 +130,7 @@ __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t
         result.value[i] = static_cast<scalar_t>(value[k][i] * scale * static_cast<float>(weights[k].value[i]) +
                                                 static_cast<float>(biases[k].value[i]));
       }
-      store<WIDTH>(y + row * n + first + k * kStep, result);
+      ak::store<HINT>(y + row * n + first + k * kStep, result);
     }
   }
 }
@@ -199,7 +161,7 @@ __global__ void __launch_bounds__(512)
 
   float sum = 0.0f;
   for (long long i = first; i < whole; i += 512 * VEC) {
-    const Pack<VEC> pack = load<VEC>(x + i);
+    const Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) sum += static_cast<float>(pack.value[k]);
   }
@@ -208,7 +170,7 @@ __global__ void __launch_bounds__(512)
 
   float squares = 0.0f;
   for (long long i = first; i < whole; i += 512 * VEC) {
-    const Pack<VEC> pack = load<VEC>(x + i);
+    const Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) {
       const float distance = static_cast<float>(pack.value[k]) - mean;
@@ -222,14 +184,14 @@ __global__ void __launch_bounds__(512)
   const float scale = rsqrtf(sum_of_row<512, 1, 3>(squares) / static_cast<float>(n) + EPSILON);
 
   for (long long i = first; i < whole; i += 512 * VEC) {
-    Pack<VEC> pack = load<VEC>(x + i);
-    const Pack<VEC> weights = load<VEC, true>(weight + i), biases = load<VEC, true>(bias + i);
+    Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
+    const Pack<VEC> weights = ak::load<VEC, WEIGHTS>(weight + i), biases = ak::load<VEC, WEIGHTS>(bias + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) {
       const float value = (static_cast<float>(pack.value[k]) - mean) * scale * static_cast<float>(weights.value[k]);
       pack.value[k] = static_cast<scalar_t>(value + static_cast<float>(biases.value[k]));
     }
-    store<VEC>(y + i, pack);
+    ak::store<HINT>(y + i, pack);
   }
   for (long long i = whole + threadIdx.x; i < n; i += 512) {
     const float value = (static_cast<float>(x[i]) - mean) * scale * static_cast<float>(weight[i]);

@@ -27,6 +27,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/handover.cuh>
+#include <ak/reduce.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 512;
 constexpr int VEC_BYTES = 16;
@@ -37,32 +41,9 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
-union Pack {
-  Raw<VEC_BYTES>::type raw;
-  scalar_t value[VEC];
-  __device__ Pack() {}
-};
-
 // CACHE 1: evict-first hint, as every element is read once.
-__device__ __forceinline__ Pack load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const Raw<VEC_BYTES>::type*>(address);
-  Pack pack;
-  pack.raw = CACHE == 1 ? __ldcs(raw) : __ldg(raw);
-  return pack;
-}
-
-__device__ __forceinline__ float sum_of(const Pack& pack) {
-  float sum = 0.0f;
-#pragma unroll
-  for (int i = 0; i < VEC; ++i) sum += static_cast<float>(pack.value[i]);
-  return sum;
-}
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::read_only;
+using Pack = ak::Pack<scalar_t, VEC>;
 
 // This thread's share of x: grid-stride over tiles, UNROLL loads in flight, UNROLL independent sums.
 __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
@@ -74,7 +55,7 @@ __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
   for (; end <= n; first += stride, end += stride) {
     Pack packs[UNROLL];
 #pragma unroll
-    for (int u = 0; u < UNROLL; ++u) packs[u] = load(x + first + static_cast<long long>(u) * BLOCK * VEC);
+    for (int u = 0; u < UNROLL; ++u) packs[u] = ak::load<VEC, HINT>(x + first + static_cast<long long>(u) * BLOCK * VEC);
 #pragma unroll
     for (int u = 0; u < UNROLL; ++u) sums[u] += sum_of(packs[u]);
   }
@@ -83,7 +64,7 @@ __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
-      sums[0] += sum_of(load(x + start));
+      sums[0] += sum_of(ak::load<VEC, HINT>(x + start));
     } else {
 #pragma unroll 1
       for (long long i = start; i < n; ++i) sums[0] += static_cast<float>(x[i]);
@@ -94,43 +75,16 @@ __device__ __forceinline__ float thread_sum(const scalar_t* x, long long n) {
   return sums[0];
 }
 
-// Sum over the THREADS threads of the block in a fixed order; valid in thread 0.
-template <int THREADS>
-__device__ __forceinline__ float block_sum(float value) {
-  __shared__ float warp_sums[THREADS / 32];
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
-  if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = value;
-  __syncthreads();
-  if (threadIdx.x >= 32) return 0.0f;
-  value = threadIdx.x < THREADS / 32 ? warp_sums[threadIdx.x] : 0.0f;
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
-  return value;
-}
-
-// True in every thread of the one block that arrives here last. Makes the partial sums of all blocks visible to it.
-__device__ __forceinline__ bool is_last_block(unsigned int* finished) {
-  __shared__ bool last;
-  if (threadIdx.x == 0) {
-    __threadfence();  // this block's partial sum before its arrival
-    last = atomicAdd(finished, 1u) == gridDim.x - 1;
-    __threadfence();  // all arrivals before the reads that follow
-  }
-  __syncthreads();
-  return last;
-}
-
 // x: n elements, 16-byte aligned. partial: one sum a block. finished: zero at the start.
 __global__ void __launch_bounds__(BLOCK)
     sum_all(const scalar_t* __restrict__ x, float* partial, unsigned int* finished, scalar_t* __restrict__ y, long long n) {
-  const float sum = block_sum<BLOCK>(thread_sum(x, n));
+  const float sum = ak::block_sum<BLOCK>(thread_sum(x, n));
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-  if (!is_last_block(finished)) return;
+  if (!ak::is_last_block(finished)) return;
   float total = 0.0f;
   // __ldcg reads from L2, where the other blocks' sums are: this SM's L1 could hold older lines.
 #pragma unroll 4
   for (int i = static_cast<int>(threadIdx.x); i < static_cast<int>(gridDim.x); i += BLOCK) total += __ldcg(partial + i);
-  total = block_sum<BLOCK>(total);
+  total = ak::block_sum<BLOCK>(total);
   if (threadIdx.x == 0) y[0] = static_cast<scalar_t>(total);
 }

@@ -36,6 +36,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/reduce.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int THREADS_PER_ROW = 256;
 constexpr int ROWS_PER_BLOCK = 1;
@@ -48,57 +51,16 @@ using scalar_t = float;
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 constexpr float EPSILON = 1e-6f;
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<2> { using type = unsigned short; };
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
+// CACHE 1: evict-first hints for x and y, as their elements are touched once. Weights are read by every row.
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+constexpr ak::Cache WEIGHTS = ak::Cache::read_only;
 template <int COUNT>
-union Pack {
-  using RawType = typename Raw<COUNT * static_cast<int>(sizeof(scalar_t))>::type;
-  RawType raw;
-  scalar_t value[COUNT];
-  __device__ Pack() {}
-};
+using Pack = ak::Pack<scalar_t, COUNT>;
 
-// CACHE 1: evict-first hints for x and y, as their elements are touched once; WEIGHTS: read by every row.
-template <int COUNT, bool WEIGHTS = false>
-__device__ __forceinline__ Pack<COUNT> load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const typename Pack<COUNT>::RawType*>(address);
-  Pack<COUNT> pack;
-  pack.raw = WEIGHTS ? __ldg(raw) : CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
-
-template <int COUNT>
-__device__ __forceinline__ void store(scalar_t* address, const Pack<COUNT>& pack) {
-  auto* raw = reinterpret_cast<typename Pack<COUNT>::RawType*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
-
-// The sum over a row in every thread of it: butterfly within the warps, then over the row's warps through shared
-// memory. THREADS threads (blockDim.x) serve a row, ROWS rows (blockDim.y) share the block; all threads take part.
-// Every USE has an array of its own, so that two sums need no barrier between them.
+// The sum over a row in every thread of it.
 template <int THREADS, int ROWS, int USE>
 __device__ __forceinline__ float sum_of_row(float value) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  constexpr int kWarps = THREADS / 32;
-  if constexpr (kWarps > 1) {
-    __shared__ float partial[ROWS][kWarps];
-    if (threadIdx.x % 32 == 0) partial[threadIdx.y][threadIdx.x / 32] = value;
-    __syncthreads();
-    value = partial[threadIdx.y][threadIdx.x % kWarps];
-#pragma unroll
-    for (int offset = kWarps / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  }
-  return value;
+  return ak::reduce_row<THREADS, ROWS, USE>(value, ak::Sum());
 }
 
 // x, y: m rows of n elements; n <= THREADS_PER_ROW * WIDTH * ITEMS and n % WIDTH == 0.
@@ -115,7 +77,7 @@ __device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* 
   Pack<WIDTH> packs[ITEMS];
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * kStep < columns) packs[k] = load<WIDTH>(x + first + k * kStep);
+    if (first + k * kStep < columns) packs[k] = ak::load<WIDTH, HINT>(x + first + k * kStep);
   }
 
   float value[ITEMS][WIDTH];
@@ -134,12 +96,12 @@ __device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* 
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
     if (first + k * kStep >= columns) continue;
-    const Pack<WIDTH> weights = load<WIDTH, true>(weight + first + k * kStep);
+    const Pack<WIDTH> weights = ak::load<WIDTH, WEIGHTS>(weight + first + k * kStep);
     Pack<WIDTH> result;
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i)
       result.value[i] = static_cast<scalar_t>(value[k][i] * scale * static_cast<float>(weights.value[i]));
-    store<WIDTH>(y + first + k * kStep, result);
+    ak::store<HINT>(y + first + k * kStep, result);
   }
 }
 
@@ -166,7 +128,7 @@ __global__ void __launch_bounds__(512)
 
   float squares = 0.0f;
   for (long long i = first; i < whole; i += 512 * VEC) {
-    const Pack<VEC> pack = load<VEC>(x + i);
+    const Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) squares += static_cast<float>(pack.value[k]) * static_cast<float>(pack.value[k]);
   }
@@ -176,14 +138,14 @@ __global__ void __launch_bounds__(512)
   const float scale = rsqrtf(sum_of_row<512, 1, 1>(squares) / static_cast<float>(n) + EPSILON);
 
   for (long long i = first; i < whole; i += 512 * VEC) {
-    Pack<VEC> pack = load<VEC>(x + i);
-    const Pack<VEC> weights = load<VEC, true>(weight + i);
+    Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
+    const Pack<VEC> weights = ak::load<VEC, WEIGHTS>(weight + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) {
       pack.value[k] =
           static_cast<scalar_t>(static_cast<float>(pack.value[k]) * scale * static_cast<float>(weights.value[k]));
     }
-    store<VEC>(y + i, pack);
+    ak::store<HINT>(y + i, pack);
   }
   for (long long i = whole + threadIdx.x; i < n; i += 512) {
     y[i] = static_cast<scalar_t>(static_cast<float>(x[i]) * scale * static_cast<float>(weight[i]));

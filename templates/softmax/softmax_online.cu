@@ -22,6 +22,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/functions.cuh>
+#include <ak/reduce.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 256;
 constexpr int VEC_BYTES = 16;
@@ -34,49 +38,15 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<2> { using type = unsigned short; };
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
+// Reads use the caches: the row is read twice. CACHE 1: evict-first hint, so that results do not push rows that are still
+// to be read out of L2.
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 template <int COUNT>
-union Pack {
-  using RawType = typename Raw<COUNT * static_cast<int>(sizeof(scalar_t))>::type;
-  RawType raw;
-  scalar_t value[COUNT];
-  __device__ Pack() {}
-};
-
-// Reads use the caches: the row is read twice.
-template <int COUNT>
-__device__ __forceinline__ Pack<COUNT> load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const typename Pack<COUNT>::RawType*>(address);
-  Pack<COUNT> pack;
-  pack.raw = *raw;
-  return pack;
-}
-
-// CACHE 1: evict-first hint, so that results do not push rows that are still to be read out of L2.
-template <int COUNT>
-__device__ __forceinline__ void store(scalar_t* address, const Pack<COUNT>& pack) {
-  auto* raw = reinterpret_cast<typename Pack<COUNT>::RawType*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
+using Pack = ak::Pack<scalar_t, COUNT>;
 
 // FAST_EXP 1: one hardware exponential. Subtracting the maximum before scaling by log2(e) keeps the largest terms,
 // whose argument is near 0, exact to the last bits.
-__device__ __forceinline__ float exp_of(float x) {
-  if (FAST_EXP == 0) return expf(x);
-  float result;  // exp2f would add two instructions for results below 2^-126, which no output can show
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
-  return result;
-}
+__device__ __forceinline__ float exp_of(float x) { return FAST_EXP == 0 ? expf(x) : ak::fast_exp(x); }
 
 // A maximum and the sum of exponentials relative to it. Starts at the lowest finite number, so that a thread that saw
 // no element merges as 0 * exp(very negative).
@@ -98,21 +68,15 @@ __device__ __forceinline__ Running merge(Running a, Running b) {
   return a;
 }
 
-template <int WIDTH>
-__device__ __forceinline__ Running merge_lanes(Running value) {
-#pragma unroll
-  for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
-    Running other;
-    other.maximum = __shfl_xor_sync(0xffffffffu, value.maximum, offset);
-    other.sum = __shfl_xor_sync(0xffffffffu, value.sum, offset);
-    value = merge(value, other);
-  }
+__device__ __forceinline__ Running shuffle_xor(Running value, int offset) {
+  value.maximum = ak::shuffle_xor(value.maximum, offset);
+  value.sum = ak::shuffle_xor(value.sum, offset);
   return value;
 }
 
 // The same value in every thread of the block.
 __device__ __forceinline__ Running merge_block(Running value) {
-  value = merge_lanes<32>(value);
+  value = ak::reduce_lanes(value, merge);
   constexpr int kWarps = BLOCK / 32;
   if constexpr (kWarps > 1) {
     __shared__ float maxima[kWarps], sums[kWarps];
@@ -123,7 +87,7 @@ __device__ __forceinline__ Running merge_block(Running value) {
     __syncthreads();
     value.maximum = maxima[threadIdx.x % kWarps];
     value.sum = sums[threadIdx.x % kWarps];
-    value = merge_lanes<kWarps>(value);
+    value = ak::reduce_lanes<kWarps>(value, merge);
   }
   return value;
 }
@@ -133,7 +97,7 @@ template <int WIDTH>
 __device__ __forceinline__ void take_tile(const scalar_t* x, Running& running) {
   Pack<WIDTH> packs[UNROLL];
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) packs[u] = load<WIDTH>(x + u * BLOCK * WIDTH);
+  for (int u = 0; u < UNROLL; ++u) packs[u] = ak::load<WIDTH>(x + u * BLOCK * WIDTH);
   float maximum = running.maximum;
 #pragma unroll
   for (int j = 0; j < UNROLL * WIDTH; ++j) {
@@ -148,12 +112,12 @@ __device__ __forceinline__ void take_tile(const scalar_t* x, Running& running) {
 
 template <int WIDTH>
 __device__ __forceinline__ void write_vector(const scalar_t* x, scalar_t* y, float maximum, float scale) {
-  Pack<WIDTH> pack = load<WIDTH>(x);
+  Pack<WIDTH> pack = ak::load<WIDTH>(x);
 #pragma unroll
   for (int i = 0; i < WIDTH; ++i) {
     pack.value[i] = static_cast<scalar_t>(exp_of(static_cast<float>(pack.value[i]) - maximum) * scale);
   }
-  store<WIDTH>(y, pack);
+  ak::store<HINT>(y, pack);
 }
 
 // One row of n elements, n % WIDTH == 0 and the row aligned to WIDTH elements.
@@ -168,7 +132,7 @@ __device__ __forceinline__ void softmax_row(const scalar_t* x, scalar_t* y, long
   for (long long tile = 0; tile < full; tile += kTile) take_tile<WIDTH>(x + tile + lane, running);
 #pragma unroll 1
   for (long long i = full + lane; i < n; i += kStep) {
-    const Pack<WIDTH> pack = load<WIDTH>(x + i);
+    const Pack<WIDTH> pack = ak::load<WIDTH>(x + i);
     float maximum = running.maximum;
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) maximum = fmaxf(maximum, static_cast<float>(pack.value[k]));

@@ -38,6 +38,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/functions.cuh>
+#include <ak/reduce.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int THREADS_PER_ROW = 256;
 constexpr int ROWS_PER_BLOCK = 1;
@@ -50,77 +54,14 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<2> { using type = unsigned short; };
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
-template <int COUNT>
-union Pack {
-  using RawType = typename Raw<COUNT * static_cast<int>(sizeof(scalar_t))>::type;
-  RawType raw;
-  scalar_t value[COUNT];
-  __device__ Pack() {}
-};
-
 // CACHE 1: evict-first hints, as every element is touched once.
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 template <int COUNT>
-__device__ __forceinline__ Pack<COUNT> load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const typename Pack<COUNT>::RawType*>(address);
-  Pack<COUNT> pack;
-  pack.raw = CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
-
-template <int COUNT>
-__device__ __forceinline__ void store(scalar_t* address, const Pack<COUNT>& pack) {
-  auto* raw = reinterpret_cast<typename Pack<COUNT>::RawType*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
+using Pack = ak::Pack<scalar_t, COUNT>;
 
 // FAST_EXP 1: one hardware exponential. Subtracting the maximum before scaling by log2(e) keeps the largest terms,
 // whose argument is near 0, exact to the last bits.
-__device__ __forceinline__ float exp_of(float x) {
-  if (FAST_EXP == 0) return expf(x);
-  float result;  // exp2f would add two instructions for results below 2^-126, which no output can show
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
-  return result;
-}
-
-__device__ __forceinline__ float negative_infinity() { return __int_as_float(0xff800000); }
-
-struct Maximum {
-  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-struct Sum {
-  __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-// The same value in every thread of the row: butterfly within the warps, then over the row's warps through shared
-// memory. THREADS threads (blockDim.x) serve a row, ROWS rows (blockDim.y) share the block; all threads take part.
-template <int THREADS, int ROWS, class Operation>
-__device__ __forceinline__ float reduce_row(float value, Operation operation) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value = operation(value, __shfl_xor_sync(0xffffffffu, value, offset));
-  constexpr int kWarps = THREADS / 32;
-  if constexpr (kWarps > 1) {
-    __shared__ float partial[ROWS][kWarps];  // one array for each operation: no barrier needed between two reductions
-    if (threadIdx.x % 32 == 0) partial[threadIdx.y][threadIdx.x / 32] = value;
-    __syncthreads();
-    value = partial[threadIdx.y][threadIdx.x % kWarps];
-#pragma unroll
-    for (int offset = kWarps / 2; offset > 0; offset /= 2) {
-      value = operation(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    }
-  }
-  return value;
-}
+__device__ __forceinline__ float exp_of(float x) { return FAST_EXP == 0 ? expf(x) : ak::fast_exp(x); }
 
 // x, y: m rows of n elements; n <= THREADS_PER_ROW * WIDTH * ITEMS and n % WIDTH == 0.
 template <int WIDTH, int ITEMS>
@@ -135,20 +76,20 @@ __device__ __forceinline__ void softmax_rows(const scalar_t* x, scalar_t* y, lon
   Pack<WIDTH> packs[ITEMS];
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * kStep < columns) packs[k] = load<WIDTH>(x + first + k * kStep);
+    if (first + k * kStep < columns) packs[k] = ak::load<WIDTH, HINT>(x + first + k * kStep);
   }
 
   float value[ITEMS][WIDTH];
-  float maximum = negative_infinity();
+  float maximum = ak::minus_infinity();
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
-      value[k][i] = first + k * kStep < columns ? static_cast<float>(packs[k].value[i]) : negative_infinity();
+      value[k][i] = first + k * kStep < columns ? static_cast<float>(packs[k].value[i]) : ak::minus_infinity();
       maximum = fmaxf(maximum, value[k][i]);
     }
   }
-  maximum = reduce_row<THREADS_PER_ROW, ROWS_PER_BLOCK>(maximum, Maximum());
+  maximum = ak::reduce_row<THREADS_PER_ROW, ROWS_PER_BLOCK>(maximum, ak::Maximum());
 
   float sum = 0.0f;
 #pragma unroll
@@ -159,14 +100,14 @@ __device__ __forceinline__ void softmax_rows(const scalar_t* x, scalar_t* y, lon
       sum += value[k][i];
     }
   }
-  const float scale = 1.0f / reduce_row<THREADS_PER_ROW, ROWS_PER_BLOCK>(sum, Sum());
+  const float scale = 1.0f / ak::reduce_row<THREADS_PER_ROW, ROWS_PER_BLOCK>(sum, ak::Sum());
 
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
     Pack<WIDTH> result;
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) result.value[i] = static_cast<scalar_t>(value[k][i] * scale);
-    if (first + k * kStep < columns) store<WIDTH>(y + first + k * kStep, result);
+    if (first + k * kStep < columns) ak::store<HINT>(y + first + k * kStep, result);
   }
 }
 
@@ -193,7 +134,7 @@ __global__ void __launch_bounds__(512)
   float maximum = -3.402823466e38f;
   float sum = 0.0f;
   for (long long i = first; i < whole; i += 512 * VEC) {
-    const Pack<VEC> pack = load<VEC>(x + i);
+    const Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
     float next = maximum;
 #pragma unroll
     for (int k = 0; k < VEC; ++k) next = fmaxf(next, static_cast<float>(pack.value[k]));
@@ -210,16 +151,16 @@ __global__ void __launch_bounds__(512)
     maximum = next;
   }
 
-  const float row_maximum = reduce_row<512, 1>(maximum, Maximum());
-  const float scale = 1.0f / reduce_row<512, 1>(sum * exp_of(maximum - row_maximum), Sum());
+  const float row_maximum = ak::reduce_row<512, 1>(maximum, ak::Maximum());
+  const float scale = 1.0f / ak::reduce_row<512, 1>(sum * exp_of(maximum - row_maximum), ak::Sum());
 
   for (long long i = first; i < whole; i += 512 * VEC) {
-    Pack<VEC> pack = load<VEC>(x + i);
+    Pack<VEC> pack = ak::load<VEC, HINT>(x + i);
 #pragma unroll
     for (int k = 0; k < VEC; ++k) {
       pack.value[k] = static_cast<scalar_t>(exp_of(static_cast<float>(pack.value[k]) - row_maximum) * scale);
     }
-    store<VEC>(y + i, pack);
+    ak::store<HINT>(y + i, pack);
   }
 #pragma unroll 1
   for (long long i = whole + threadIdx.x; i < n; i += 512) {

@@ -38,6 +38,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/swizzle.cuh>
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int TILE = 64;
 constexpr int BLOCK = 256;
@@ -54,46 +57,18 @@ constexpr int WARPS = BLOCK / 32;
 constexpr int WORD_ROWS = TILE / PER_WORD;
 // An odd pitch: the lanes of a warp, VEC rows by 32 / VEC vectors on the way in and OUT_WORDS columns by 32 / OUT_WORDS
 // vectors on the way out, meet 32 different banks.
-constexpr int PITCH = TILE + 1;
+constexpr int PITCH = ak::odd_pitch(TILE);
 
-template <int BYTES> struct Raw;
-template <> struct Raw<2> { using type = unsigned short; };
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-using bits_t = Raw<static_cast<int>(sizeof(scalar_t))>::type;
-
-template <class T, int COUNT>
-union Pack {
-  typename Raw<COUNT * static_cast<int>(sizeof(T))>::type raw;
-  T value[COUNT];
-  __device__ Pack() {}
-};
+using bits_t = ak::RawBytes<static_cast<int>(sizeof(scalar_t))>::type;
 
 // CACHE 1: evict-first hints, as every element is touched once.
-template <class T, int COUNT>
-__device__ __forceinline__ Pack<T, COUNT> load(const T* address) {
-  const auto* raw = reinterpret_cast<const decltype(Pack<T, COUNT>::raw)*>(address);
-  Pack<T, COUNT> pack;
-  pack.raw = CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
-
-template <class T, int COUNT>
-__device__ __forceinline__ void store(T* address, const Pack<T, COUNT>& pack) {
-  auto* raw = reinterpret_cast<decltype(Pack<T, COUNT>::raw)*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 
 // One tile of x in registers: every warp takes areas of VEC word rows by 32 columns, every lane one vector of each row.
 struct Fetched {
   static constexpr int kAreasAcross = TILE / 32;
   static constexpr int kItems = WORD_ROWS / VEC * kAreasAcross / WARPS;
-  Pack<bits_t, VEC> packs[kItems][PER_WORD];
+  ak::Pack<bits_t, VEC> packs[kItems][PER_WORD];
 
   static __device__ __forceinline__ int word_row(int item) {
     const int area = item * WARPS + static_cast<int>(threadIdx.x) / 32;
@@ -111,7 +86,7 @@ struct Fetched {
       const int row = word_row(item) * PER_WORD;
       if (row >= rows || column(item) >= columns) continue;
 #pragma unroll
-      for (int k = 0; k < PER_WORD; ++k) packs[item][k] = load<bits_t, VEC>(x + (row + k) * pitch + column(item));
+      for (int k = 0; k < PER_WORD; ++k) packs[item][k] = ak::load<VEC, HINT>(x + (row + k) * pitch + column(item));
     }
   }
   __device__ __forceinline__ void put(unsigned int (&words)[WORD_ROWS][PITCH], long long rows,
@@ -141,10 +116,10 @@ __device__ __forceinline__ void write_transposed(const unsigned int (&words)[WOR
     const int column = area / kAreasAcross * OUT_WORDS + lane / (32 / OUT_WORDS);
     const int word = area % kAreasAcross * 32 + lane % (32 / OUT_WORDS) * OUT_WORDS;
     if (column >= columns || word * PER_WORD >= rows) continue;
-    Pack<unsigned int, OUT_WORDS> pack;
+    ak::Pack<unsigned int, OUT_WORDS> pack;
 #pragma unroll
     for (int i = 0; i < OUT_WORDS; ++i) pack.value[i] = words[word + i][column];
-    store<unsigned int, OUT_WORDS>(reinterpret_cast<unsigned int*>(y + column * pitch + word * PER_WORD), pack);
+    ak::store<HINT>(reinterpret_cast<unsigned int*>(y + column * pitch + word * PER_WORD), pack);
   }
 }
 

@@ -25,6 +25,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/vectors.cuh>
+
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 256;
 constexpr int VEC_BYTES = 16;
@@ -36,34 +38,11 @@ using scalar_t = float;
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 
-// Built-in types that the cache-hint intrinsics know, by size.
-template <int BYTES> struct Raw;
-template <> struct Raw<4> { using type = unsigned int; };
-template <> struct Raw<8> { using type = uint2; };
-template <> struct Raw<16> { using type = uint4; };
-
-union Pack {
-  Raw<VEC_BYTES>::type raw;
-  scalar_t value[VEC];
-  __device__ Pack() {}
-};
-
 // CACHE 1: evict-first hints, as every element is touched once.
-__device__ __forceinline__ Pack load(const scalar_t* address) {
-  const auto* raw = reinterpret_cast<const Raw<VEC_BYTES>::type*>(address);
-  Pack pack;
-  pack.raw = CACHE == 1 ? __ldcs(raw) : *raw;
-  return pack;
-}
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+using Pack = ak::Pack<scalar_t, VEC>;
 
-__device__ __forceinline__ void store(scalar_t* address, const Pack& pack) {
-  auto* raw = reinterpret_cast<Raw<VEC_BYTES>::type*>(address);
-  if (CACHE == 1) {
-    __stcs(raw, pack.raw);
-  } else {
-    *raw = pack.raw;
-  }
-}
+__device__ __forceinline__ Pack load(const scalar_t* address) { return ak::load<VEC, HINT>(address); }
 
 __device__ __forceinline__ scalar_t add(scalar_t x, scalar_t y) {
   return static_cast<scalar_t>(static_cast<float>(x) + static_cast<float>(y));
@@ -85,7 +64,7 @@ __device__ __forceinline__ void add_full_tile(const scalar_t* a, const scalar_t*
     y[u] = load(b + first + static_cast<long long>(u) * BLOCK * VEC);
   }
 #pragma unroll
-  for (int u = 0; u < UNROLL; ++u) store(c + first + static_cast<long long>(u) * BLOCK * VEC, add(x[u], y[u]));
+  for (int u = 0; u < UNROLL; ++u) ak::store<HINT>(c + first + static_cast<long long>(u) * BLOCK * VEC, add(x[u], y[u]));
 }
 
 // The last tile: whole vectors where they fit, then single elements (at most VEC - 1).
@@ -95,7 +74,7 @@ __device__ __forceinline__ void add_last_tile(const scalar_t* a, const scalar_t*
   for (int u = 0; u < UNROLL; ++u) {
     const long long start = first + static_cast<long long>(u) * BLOCK * VEC;
     if (start + VEC <= n) {
-      store(c + start, add(load(a + start), load(b + start)));
+      ak::store<HINT>(c + start, add(load(a + start), load(b + start)));
     } else {
 #pragma unroll 1
       for (long long i = start; i < n; ++i) c[i] = add(a[i], b[i]);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 #include "tests/codegen/sample_problem.h"
 
 using namespace ak;

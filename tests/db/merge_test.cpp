@@ -117,7 +117,7 @@ const std::map<std::string, std::string>& identities() {
 
 /// What the number in a column of a view refers to; empty: nothing, or it is no number.
 std::string referred(const std::string& column) {
-  if (column == "challenger" || column == "champion") return "variant";
+  if (column == "challenger" || column == "champion" || column == "member") return "variant";
   for (const char* name : {"search", "variant", "evaluation"})
     if (column == name) return column;
   const std::string stem = column.substr(0, column.rfind("_id"));

@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "db/merge/verify.h"
 #include "db/rows.h"
 #include "db/store/catalogue_rows.h"
+#include "db/store/stored_candidate.h"
 #include "tests/db/store_fixture.h"
 
 namespace ak::db::test {
@@ -43,6 +45,22 @@ TEST_CASE("points of one candidate are variants of one source") {
   CHECK(proposed.variant(128) == first);
   CHECK(proposed.count("sources") == 1);
   CHECK(proposed.count("variants") == 2);
+}
+
+TEST_CASE("a variant keeps the device headers that it was measured with") {
+  Proposed proposed;
+  Candidate candidate = proposed.run.request(128).candidate;
+  candidate.source += "#include <ak/vectors.cuh>\n";
+  candidate.headers = "// ---- ak/vectors.cuh\nthe text of another version\n";
+  const RowId variant = put_variant(proposed.connection, proposed.definition, candidate, Json::object());
+  Candidate other = candidate;
+  other.headers += "\n";
+  CHECK(put_variant(proposed.connection, proposed.definition, other, Json::object()) != variant);
+  const auto stored = find_candidate(proposed.folder.file(), variant);
+  REQUIRE(stored);
+  CHECK(stored->source == candidate.source);
+  CHECK(stored->headers == candidate.headers);
+  CHECK(verify(proposed.folder.file()).empty());
 }
 
 TEST_CASE("a proposal has its parents once, and who chose it where that is known") {

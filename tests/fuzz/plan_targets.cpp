@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/source/include_scan.h"
 #include "codegen/source/signature.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
 #include "core/plan/definition.h"
 #include "core/plan/expression.h"
 #include "core/plan/launch_plan.h"
+#include "core/text/include_scan.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ak::fuzz {
@@ -30,10 +30,9 @@ void use_plan(const LaunchPlan& plan) {
 }  // namespace
 
 void read_candidate(std::string_view input) {
-  (void)codegen::scan_includes(input);
+  (void)scan_includes(input);
   (void)codegen::first_kernel(input);
-  AK_ASSERT(codegen::blank_comments_and_strings(input).size() == input.size(),
-            "blanks take the place of comments");
+  AK_ASSERT(blank_comments_and_strings(input).size() == input.size(), "blanks take the place of comments");
   if (const Result<Candidate> candidate = parse_candidate("fuzz.cu", input)) use_plan(candidate->plan);
 }
 

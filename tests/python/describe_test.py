@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of a PyTorch file: its sizes, formulas, results and mistakes. Arguments: the folder of the package."""
 
+import json
 import os
 import sys
-import tempfile
-import textwrap
 import unittest
 
 try:
@@ -15,9 +14,8 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
 from python import axes, formulas, own_draws, task_yaml  # noqa: E402
-from python.describe import answered  # noqa: E402
-from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
+from sample_files import Files, function  # noqa: E402
 
 LINEAR = """
     import torch
@@ -68,33 +66,11 @@ NORMALISED = """
 DROPPED = NORMALISED.replace("self.norm = torch.nn.LayerNorm(M)", "self.drop = torch.nn.Dropout(0.5)")
 
 
-def function(body, inputs="torch.rand(N, N)"):
-    return "import torch\nN = 32\ndef run(x):\n    %s\ndef get_inputs():\n    return [%s]\n" % (body, inputs)
-
-
-class Files(unittest.TestCase):
-    def file(self, text):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = os.path.join(folder.name, "sample.py")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(textwrap.dedent(text))
-        return path
-
-    def described(self, text, **options):
-        return answered({"file": self.file(text), "options": options})
-
-    def refused(self, text, **options):
-        with self.assertRaises(TaskError) as caught:
-            self.described(text, **options)
-        return str(caught.exception)
-
-
 class Tasks(Files):
     def test_sizes_are_the_literals_of_the_top_level_and_what_follows_from_them_follows(self):
         task = load(self.file("N = 8 * 2\nM = N + 1\nshape = (3, N)\ndef run(x):\n    return x + M\n"))
         self.assertEqual(task.sizes, {"N": 16, "shape_0": 3})
-        self.assertEqual(task.namespace({"N": 4})["M"], 5)
+        self.assertEqual(task.namespace({"N": 4}, 1)["M"], 5)
 
     def test_the_exact_result_is_float64_and_close_to_the_declared_one(self):
         instance = load(self.file(LINEAR)).instance({"batch": 4})
@@ -114,7 +90,7 @@ class Tasks(Files):
     def test_a_mistake_changes_the_result(self):
         instance = load(self.file(LINEAR)).instance({})
         inputs = instance.inputs(1)
-        names = [one["name"] for one in instance.operators(inputs)]
+        names = [one["name"] for one in instance.operators(inputs)[0]]
         self.assertIn("without_relu_1", names)
         self.assertLess(float(instance.run(inputs, mutation="without_relu_1")[0].min()), 0)
 
@@ -293,7 +269,18 @@ class Refusals(Files):
                 self.assertIn(expected, self.refused(text))
 
 
-class Boards(unittest.TestCase):
+class Boards(Files):
+    def test_a_definition_draws_inputs_of_each_type(self):
+        dtypes = ("float16", "float32", "int32", "bool")
+        definition = {"name": "sum", "axes": {"n": {"type": "var"}, "m": {"type": "const", "value": 16}},
+                      "inputs": {"a_" + dtype: {"shape": ["n", "m"], "dtype": dtype} for dtype in dtypes},
+                      "outputs": {"output": {"shape": ["n", "m"], "dtype": "float32"}},
+                      "reference": "def run(a_float16, a_float32, a_int32, a_bool):\n    return a_float32 * a_bool\n"}
+        path = self.file(json.dumps(definition))
+        os.rename(path, path + ".json")
+        inputs = load(path + ".json").instance({"n": 4}).inputs(1)
+        self.assertEqual([str(value.dtype) for value in inputs.values()], ["torch." + dtype for dtype in dtypes])
+
     def test_shapes_of_a_task_yml_are_read(self):
         cases = task_yaml.parsed('lang: "py"\ntests:\n  - {"size": 127, "seed": 4}\nbenchmarks:\n  - size: 64\n'
                                  '    shape: [1, 2]\n')

@@ -14,7 +14,8 @@ if(EXISTS ${first})
 endif()
 set(tree ${staged}${first})
 foreach(file IN ITEMS bin/alphakernel bin/generate_kernel bin/alphakernel-dashboard
-    share/alphakernel/templates/softmax/problem.json share/alphakernel/experiments/vector_add_bandwidth.json
+    share/alphakernel/templates/softmax/problem.json share/alphakernel/templates/include/ak/tma.cuh
+    share/alphakernel/experiments/vector_add_bandwidth.json
     share/alphakernel/models/time/sm_90a_h200.json
     share/doc/alphakernel/LICENSE share/doc/alphakernel/CHANGELOG.md share/doc/alphakernel/docs/exit_codes.md
     share/doc/alphakernel/docs/agents/codex/AGENTS.md share/doc/alphakernel/docs/agents/claude-code/alphakernel/SKILL.md

@@ -14,6 +14,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/device/device_catalog.h"
 #include "core/gate.h"
+#include "core/plan/device_headers.h"
 #include "core/plan/problem.h"
 #include "core/text/file.h"
 #include "db/read/named_queries.h"
@@ -79,6 +80,8 @@ std::vector<Registry> registries() {
        "docs/problem.md"},
       {"report sections", stems("serve/pages/report/sections", ".sql"), "serve/pages/report/sections", ".md",
        "docs/report.md"},
+      {"device headers", names_of(device_headers(), &EmbeddedFile::name), "templates/include/ak", ".cuh",
+       "docs/device_headers.md"},
       {"pages of the dashboard", stems("serve/dashboard/pages", ".sql"), "serve/dashboard/pages", ".md"},
   };
 }
@@ -139,7 +142,7 @@ TEST_CASE("a folder of templates is a problem that loads, and docs/kernels.md de
   for (const auto& entry : fs::directory_iterator(kRoot / "templates")) {
     const std::string name = entry.path().filename().string();
     INFO(name);
-    const bool found = known.contains(name) || name == "prompts" || name == "README.md";
+    const bool found = known.contains(name) || name == "include" || name == "prompts" || name == "README.md";
     CHECK(found);
   }
 }

@@ -91,4 +91,4 @@ def _drawn(name, tensor, known):
     if not dtype.is_floating_point:
         return torch.randint(-INTEGER_BOUND, INTEGER_BOUND + 1, shape, dtype=dtype)
     drawn = torch.randn(shape)
-    return drawn.clamp(-2, 2).to(dtype) if dtype.itemsize == 1 else drawn.to(dtype)
+    return drawn.clamp(-2, 2).to(dtype) if torch.empty((), dtype=dtype).element_size() == 1 else drawn.to(dtype)

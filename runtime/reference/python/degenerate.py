@@ -6,7 +6,7 @@ The file's own weights are kept: other weights may make something of a module th
 import torch
 
 from . import draws
-from .judging import finite, tolerance
+from .judging import finite, same, tolerance
 from .problems import TaskError
 
 LARGER = 3.0  # a multiple keeps zeros, order and symmetry of inputs that have a structure (chosen)
@@ -36,20 +36,28 @@ def _different(drawn, free):
     for kind in KINDS if free else ():
         yield dict(first, **{name: draws.drawn(kind, first[name].shape, generator).to(first[name].dtype)
                              for name in free})
-    yield {name: value * LARGER if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    yield {name: _wide(value).mul(LARGER).to(value.dtype) if _is_floating(value) else value
            for name, value in first.items()}
+
+
+def _is_floating(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _wide(output):
+    return output.double() if _is_floating(output) else output
 
 
 def _move(cases):
     """Does some input differ from case to case? Else nothing can be said."""
-    return any(isinstance(value, torch.Tensor) and not torch.equal(value, case[name])
+    return any(isinstance(value, torch.Tensor) and not same(value, case[name])
                for case in cases[1:] for name, value in cases[0].items())
 
 
 def _run(instance, inputs):
     """Declared and exact results, or None where these inputs do not suit the file."""
     try:
-        runs = instance.run(inputs), instance.run(inputs, precision="exact")
+        runs = instance.run(inputs), [_wide(output) for output in instance.run(inputs, precision="exact")]
     except TaskError:
         return None
     return runs if all(finite(output) for run in runs for output in run) else None

@@ -5,12 +5,13 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, work
+from . import attempts, axes as axis_finder, channel, formulas, independence, own_draws, starting_kernel, task_probe, trace, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
 from .randomness import is_random
-from .task import load, seed_everything
+from .seeds import seed_everything
+from .task import load
 
 # The CPU device runs some millions of operations a second: small workloads keep within a moment (chosen).
 EMULATOR_FLOPS = 2000000
@@ -18,6 +19,7 @@ CHANCE_SEEDS = range(4)  # a mistake of a half shows with certainty in so many d
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
+DTYPES.update({getattr(torch, name): name for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)})
 SCALARS = {bool: "bool", int: "int64", float: "float32"}
 
 
@@ -35,6 +37,7 @@ class Description:
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
         self.notes, self.open = [], []
+        attempts.watch(path)
         self._read()
         layers = self._random_layers()
         if layers and self._changes_nothing_by_chance():
@@ -57,8 +60,9 @@ class Description:
         self._pick_workloads()
         self._look_at_values()
         problem = self._problem()
-        return {"problem": problem, "workloads": self.workloads, "notes": self.notes, "open": self.open,
-                "degenerate": self.values.degenerate, "kernel": self._kernel(problem),
+        kernel = self._kernel(problem)
+        return {"problem": problem, "workloads": self.workloads, "notes": self.notes + attempts.notes(), "open": self.open,
+                "degenerate": self.values.degenerate, "kernel": kernel,
                 "source": self.task.source.text, "kind": self.task.kind}
 
     # ---- refusals
@@ -92,16 +96,20 @@ class Description:
         drawn = sorted({step.operator for step in self.probes[0].steps if step.operator in trace.RANDOM})
         if drawn:
             raise TaskError("it draws random numbers (%s): its results cannot be compared" % ", ".join(drawn))
-        instance = self.task.instance(dict(self.samples.base))
-        first, again = instance.inputs(7), instance.inputs(7)
-        changed = [name for name, value in first.items()
-                   if isinstance(value, torch.Tensor) and not torch.equal(value, again[name])]
-        if changed:
-            raise TaskError("input %s differs between two draws of one seed: it is drawn by a generator that no seed "
-                            "reaches" % ", ".join(changed))
-        results = [instance.run(first) for _ in range(2)]
+        base = dict(self.samples.base)
+        independence.refuse_unseeded(self.task, base)
+        unmoved = independence.unmoved_inputs(self.task, base)
+        if unmoved:
+            self.notes.append("%s: the same under every seed" % ", ".join(unmoved))
+        instance = self.task.instance(base)
+        inputs = instance.inputs(7)
+        results = [instance.run(inputs) for _ in range(2)]
         if not all(same(a, b) for a, b in zip(*results)):
             raise TaskError("two runs with the same inputs give different results")
+        independence.refuse_hidden_values(self.task, base)
+        if self.task.seeded:
+            self.notes.append("it seeds its generators itself (%s): what it draws follows the harness's seed as well"
+                              % ", ".join(sorted(self.task.seeded)))
 
     # ---- axes and shapes
 
@@ -292,6 +300,15 @@ class Description:
         self.mutations = self.values.mutations()
         self.notes.extend(self.values.notes)
         self.drawn_alike = self._drawn_alike()
+        self._omit(self.values.constant_outputs())
+
+    def _omit(self, places):
+        """Leaves outputs out; the file is read so that its runs agree with the folder."""
+        if not places:
+            return
+        names = self._output_names()
+        self.notes.append("the same in every case, and left out: %s" % ", ".join(names[place] for place in places))
+        self.options["omit"] = self.task.options["omit"] = places
 
     def _drawn_alike(self):
         """Inputs that one of our kinds draws as the file does, at all sizes."""
@@ -318,7 +335,8 @@ class Description:
             inputs[tensor] = dict({"shape": self.shapes[tensor], "dtype": _dtype(tensor, probe.weights[tensor][1])},
                                   **role)
         outputs = {tensor: {"shape": self.shapes[tensor], "dtype": _dtype(tensor, dtype)}
-                   for tensor, (shape, dtype) in zip(self._output_names(), probe.outputs) if shape is not None}
+                   for place, (tensor, (shape, dtype)) in enumerate(zip(self._output_names(), probe.outputs))
+                   if shape is not None and place not in self.options.get("omit", ())}
         if not outputs:
             raise TaskError("it returns no tensor")
         used_axes = {axis for entry in list(inputs.values()) + list(outputs.values()) for axis in entry["shape"] or ()}

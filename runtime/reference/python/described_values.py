@@ -2,8 +2,8 @@
 
 import torch
 
-from . import degenerate, draws, matrices, structure
-from .judging import any_beyond, finite, same
+from . import degenerate, draws, matrices, moved, structure
+from .judging import any_beyond, finite, not_comparable, same
 from .problems import TaskError
 
 SEEDS = (1, 2, 3)
@@ -11,6 +11,10 @@ MAX_MUTATIONS = 24
 LAST_ELEMENTS = 32  # that the audit's mutation of this name clears (docs/checking.md, Audit)
 # Of these one element of many decides: the last one only where it stands out.
 CHOOSING = frozenset("""amax amin max min argmax argmin aminmax topk sort maximum minimum""".split())
+# What other values of a weight change: nothing, something within the tolerance, something beyond it.
+NONE, WITHIN, BEYOND = "none", "within", "beyond"
+# What a mistake does: a check shows it, none does, it changes nothing at all, it does not run.
+SEEN, UNSEEN, NOTHING, FAILS = "seen", "unseen", "nothing", "fails"
 # Kinds whose last element is the largest and the smallest one of its row (docs/problem.md).
 LAST_CHOSEN = (("late_high", "late_spike", 256.0), ("late_low", "late_spike(scale=-1)", -256.0))
 
@@ -25,8 +29,10 @@ class Values:
     def __init__(self, instance, outputs, chooses):
         self.instance = instance
         self.notes = []
-        drawn = [instance.inputs(seed) for seed in SEEDS]
+        others = [instance.task.instance(instance.sizes, seed) for seed in SEEDS]
+        drawn = [other.inputs(seed) for other, seed in zip(others, SEEDS)]
         self.first, self.drawn = drawn[0], drawn
+        self.cases = [(one, {} if other is others[0] else other.weights) for one, other in zip(drawn, others)]
         self.structure = {name: structure.of([one[name] for one in drawn]) for name, value in drawn[0].items()
                           if isinstance(value, torch.Tensor)}
         for name, word in self.structure.items():
@@ -34,9 +40,9 @@ class Values:
                 self.notes.append("%s is %s: only its own generator draws it" % (name, word))
         self.free = [name for name, word in self.structure.items()
                      if word is None and drawn[0][name].is_floating_point()]
-        self._changing = self._weights_that_change()
-        self._choose_distributions(drawn, self._changing, chooses)
-        self.used = self._weights_used(self._changing)
+        self._choose_distributions(drawn, chooses)
+        self._check_finite()
+        self._find_used_weights()
         self.degenerate = degenerate.evidence(instance, outputs, drawn, self.free)
         unused = [name for name in instance.weights if name not in self.used]
         if unused:
@@ -44,7 +50,7 @@ class Values:
 
     def hide(self):
         """How many things these sizes do not show, that others may: a group of one element is always zero."""
-        return len(self._changing) - len(self.used) + bool(self.degenerate)
+        return self._within + bool(self.degenerate)
 
     def _run(self, inputs, weights=None, precision="declared", mutation=None):
         return self.instance.run(inputs, weights, precision, mutation)
@@ -57,29 +63,68 @@ class Values:
 
     # ---- weights
 
-    def _weights_that_change(self):
-        """Those with which some result changes at all."""
-        before, found = self._run(self.first), []
-        for name, value in self.instance.weights.items():
-            changed = _moved(value)
-            if not all(same(a, b) for a, b in zip(before, self._run(self.first, {name: changed}))):
-                found.append(name)
-        return found
-
-    def _weights_used(self, changing):
+    def _find_used_weights(self):
         """Those with which some exact result leaves the tolerance: a bias that a normalisation takes away is none."""
-        return [name for name in changing if any(
-            any_beyond(self._run(inputs, {**weights, name: other}, "exact"), run)
-            for (inputs, weights), run in zip(self.cases, self.runs)
-            for other in _others(weights.get(name, self.instance.weights[name])))]
+        known, self._within = {}, 0
+        for name in self.instance.weights:
+            known[name] = self._effect(name, 1)
+        self._search([name for name, effect in known.items() if effect is not BEYOND], known)
+        self.used = [name for name, effect in known.items() if effect is BEYOND]
+        self._within = sum(effect is WITHIN for effect in known.values())
+
+    def _search(self, names, known):
+        """The effects of weights in all cases: those that change nothing even together are tried together."""
+        if len(names) == 1:
+            known[names[0]] = self._effect(names[0], len(self.cases))
+        elif names and not self._leave_all_alike(names):
+            half = len(names) // 2
+            self._search(names[:half], known)
+            self._search(names[half:], known)
+        else:
+            known.update(dict.fromkeys(names, NONE))
+
+    def _leave_all_alike(self, names):
+        own = self.instance.weights
+        for (inputs, weights), (_, exact) in zip(self.cases, self.runs):
+            choices = {name: moved.others(weights.get(name, own[name])) for name in names}
+            for turn in range(max(len(others) for others in choices.values())):
+                changed = {name: others[turn % len(others)] for name, others in choices.items()}
+                try:
+                    wrong = self._run(inputs, {**weights, **changed}, "exact")
+                except TaskError:
+                    return False
+                if not all(same(a, b) for a, b in zip(wrong, exact)):
+                    return False
+        return True
+
+    def _effect(self, name, cases):
+        """The largest effect of other values of a weight in so many cases: those of gates that are zero at first count."""
+        largest, own = NONE, self.instance.weights[name]
+        for (inputs, weights), run in list(zip(self.cases, self.runs))[:cases]:
+            for other in moved.others(weights.get(name, own)):
+                try:
+                    wrong = self._run(inputs, {**weights, name: other}, "exact")
+                except TaskError:
+                    return BEYOND  # it was read: an index that is out of range, or a size that does not fit
+                if any_beyond(wrong, run):
+                    return BEYOND
+                if not all(same(a, b) for a, b in zip(wrong, run[1])):
+                    largest = WITHIN
+        return largest
+
+    def constant_outputs(self):
+        """Places of outputs that are the same in every case, where others are not: there is nothing to compute."""
+        (_, first), *others = self.runs
+        constant = [place for place, value in enumerate(first) if value is not None
+                    and all(same(value, exact[place]) for _, exact in others)]
+        return constant if len(constant) < sum(value is not None for value in first) else []
 
     # ---- distributions
 
-    def _choose_distributions(self, drawn, changing, chooses):
+    def _choose_distributions(self, drawn, chooses):
         """`given`, and ours for what shows no structure while the reference stays finite."""
-        weights = {name: _weight_kind(self.instance.weights[name]) for name in changing
-                   if self.instance.weights[name].is_floating_point()}
-        self.cases = [(one, {}) for one in drawn]
+        weights = {name: _weight_kind(value) for name, value in self.instance.weights.items()
+                   if value.is_floating_point()}
         self.distributions = [{"name": "given", "kind": "given"}]
         if self.free or weights:
             for kind in draws.KINDS:
@@ -87,6 +132,15 @@ class Values:
         for name, kind, raised in LAST_CHOSEN if chooses and weights else ():
             self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
         self.runs = [(self._run(inputs, some), self._run(inputs, some, "exact")) for inputs, some in self.cases]
+
+    def _check_finite(self):
+        """Raises TaskError where results on the file's own inputs cannot be compared; infinities are named."""
+        for declared, exact in self.runs[:len(SEEDS)]:
+            why = not_comparable(exact, declared)
+            if why:
+                raise TaskError("its results are not finite on its own inputs: %s; draw inputs for which they are" % why)
+        if not all(finite(output) for _, exact in self.runs[:len(SEEDS)] for output in exact):
+            self.notes.append("some results on its own inputs are infinite")
 
     def _drawn(self, kind, first, weights):
         """(inputs, weights, how both are drawn) under one of our kinds."""
@@ -135,37 +189,54 @@ class Values:
         return {"last_elements": "the reference itself is zero there: no input reaches these elements"}
 
     def mutations(self):
-        """Mistakes that some case shows; the others are noted."""
-        found, unseen = [], []
-        for mutation in self.instance.operators(self.first):
+        """Mistakes that some case shows; the others are noted, and operators of which none was found."""
+        tried, leaves = self.instance.operators(self.first)
+        results = {}  # call -> mutation -> what it did
+        found = []
+        for one in tried:
+            call, spare = one.pop("call"), one.pop("spare", False)
+            known = results.setdefault(call, {})
+            if spare and {SEEN, UNSEEN} & set(known.values()):
+                continue
+            known[one["name"]] = self._outcome(one["name"])
+            if known[one["name"]] is SEEN:
+                found.append(one)
+        self._note_mutations(results, leaves)
+        return self._at_most(found)
+
+    def _outcome(self, name):
+        alike = True
+        for case, run in zip(self.cases, self.runs):
             try:
-                seen = any(any_beyond(self._run(*case, "declared", mutation["name"]), run)
-                           for case, run in zip(self.cases, self.runs))
+                wrong = self._run(*case, "declared", name)
             except (TaskError, ValueError):
-                continue  # the mistake does not even run
-            if seen:
-                found.append(mutation)
-            elif not self._changes_nothing(mutation["name"]):
-                unseen.append(mutation["name"])
+                return FAILS
+            if any_beyond(wrong, run):
+                return SEEN
+            alike = alike and all(same(a, b) for a, b in zip(run[0], wrong))
+        return NOTHING if alike else UNSEEN
+
+    def _note_mutations(self, results, leaves):
+        unseen = [name for known in results.values() for name, outcome in known.items() if outcome is UNSEEN]
         if unseen:
             self.notes.append("mistakes that no distribution shows: %s" % ", ".join(unseen))
+        without = [call for call, known in results.items() if not {SEEN, UNSEEN} & set(known.values())]
+        if without:
+            self.notes.append("operators without a mutation, for none that was tried changes a result: %s"
+                              % ", ".join(without))
+        if not any(SEEN in known.values() for known in results.values()) and not unseen and not without:
+            self.notes.append("no operator was found that could be left out: there are no mutations")
+        if leaves:
+            self.notes.append("what NumPy computes has no mutations")
+
+    def _at_most(self, found):
         if len(found) <= MAX_MUTATIONS:
             return found
         step = len(found) / MAX_MUTATIONS
-        return [found[int(index * step)] for index in range(MAX_MUTATIONS)]
-
-    def _changes_nothing(self, name):
-        return all(same(a, b) for case, (declared, _) in zip(self.cases, self.runs)
-                   for a, b in zip(declared, self._run(*case, mutation=name)))
-
-
-def _moved(value):
-    return value + 0.5 if value.is_floating_point() else value + 1
-
-
-def _others(value):
-    """What a weight is replaced by: nothing at all, and something else."""
-    return torch.zeros_like(value), _moved(value)
+        kept = [found[int(index * step)] for index in range(MAX_MUTATIONS)]
+        dropped = [one["name"] for one in found if one not in kept]
+        self.notes.append("mutations beyond %d are left out: %s" % (MAX_MUTATIONS, ", ".join(dropped)))
+        return kept
 
 
 def _weight_kind(tensor):

@@ -122,19 +122,18 @@ def _named_arguments(parameters, values):
 class Call:
     """A computation ready to run. module: the nn.Module, or None. parameters: names of its arguments."""
 
-    def __init__(self, function, make_inputs, module=None):
+    def __init__(self, function, module=None):
         self.function = function
-        self.make_inputs = make_inputs
         self.module = module
         signature = inspect.signature(module.forward if module is not None else function)
         self.signature = list(signature.parameters.values())
         self.parameters = [parameter.name for parameter in self.signature]
 
-    def draw(self, seed):
+    def draw(self, make_inputs, seed):
         """Arguments by parameter, from the file's own generator."""
-        if self.make_inputs is None:
+        if make_inputs is None:
             raise TaskError("it has nothing that makes inputs; define get_inputs()")
-        made = self.make_inputs(seed)
+        made = make_inputs(seed)
         if made is None or (isinstance(made, (list, tuple, dict)) and not made and self.parameters):
             raise TaskError("get_inputs() returns nothing; expected a list with a value for %s"
                             % ", ".join(self.parameters))
@@ -164,6 +163,7 @@ class Call:
 
 
 def _input_maker(namespace):
+    """A function of the seed that makes the inputs of an executed file, or None."""
     for name in INPUT_MAKERS:
         value = namespace.get(name)
         if callable(value):
@@ -203,7 +203,10 @@ class _ModuleTask:
         module = namespace[self.name](*args, **kwargs)
         if not isinstance(module, torch.nn.Module):
             raise TaskError("%s is not a torch.nn.Module" % self.name)
-        return Call(module, _input_maker(namespace), module)
+        return Call(module, module)
+
+    def maker(self, namespace, sizes):
+        return _input_maker(namespace)
 
 
 def _initial(given):
@@ -238,7 +241,10 @@ class _FunctionTask:
         return found
 
     def call(self, namespace, sizes):
-        return Call(namespace[self.name], _input_maker(namespace))
+        return Call(namespace[self.name])
+
+    def maker(self, namespace, sizes):
+        return _input_maker(namespace)
 
 
 class _BoardTask:
@@ -268,6 +274,9 @@ class _BoardTask:
         return sizes
 
     def call(self, namespace, sizes):
+        return Call(namespace["ref_kernel"])
+
+    def maker(self, namespace, sizes):
         generate = namespace["generate_input"]
         arguments = {name: sizes.get(name, self.shape[name]) for name in self.parameters}
         takes_seed = "seed" in inspect.signature(generate).parameters
@@ -277,7 +286,7 @@ class _BoardTask:
             data = generate(**arguments, **extra)
             return {"data": data}
 
-        return Call(namespace["ref_kernel"], make)
+        return make
 
 
 class _Definition:
@@ -298,7 +307,10 @@ class _Definition:
         return definitions.sizes(self.definition)
 
     def call(self, namespace, sizes):
-        return Call(namespace["run"], lambda seed: definitions.inputs(self.definition, sizes))
+        return Call(namespace["run"])
+
+    def maker(self, namespace, sizes):
+        return lambda seed: definitions.inputs(self.definition, sizes)
 
 
 _BY_KIND = {entry.kind: entry for entry in (_ModuleTask, _FunctionTask, _BoardTask, _Definition)}

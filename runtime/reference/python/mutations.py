@@ -1,10 +1,12 @@
-"""Deliberate mistakes in a reference: one operator left out, or blind to the end of its input."""
+"""Deliberate mistakes in a reference: one operator left out, or blind to the end of an input."""
 
 import contextlib
 import re
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+from .inner_mutations import PREFIX, InnerApply, InnerList, tensors_of as _tensors
 
 # They only look at tensors or arrange them; nothing is computed that could be left out.
 ARRANGING = frozenset("""__get__ __set__ __len__ __repr__ __hash__ __bool__ size dim stride numel item tolist
@@ -15,12 +17,12 @@ zeros_like ones_like empty_like full_like manual_seed is_complex get_default_dty
 requires_grad_ ndimension nelement type is_cuda as_tensor narrow swapaxes unbind""".split())
 
 
-def _tensors(arguments):
-    for part in arguments:
-        if isinstance(part, torch.Tensor):
-            yield part
-        elif isinstance(part, (list, tuple)):
-            yield from _tensors(part)
+# Here NumPy may compute, which no mistake reaches.
+LEAVING = frozenset(["numpy", "__array__", "from_numpy"])
+
+
+class Absent(ValueError):
+    """The reference has no operator for a mutation here: what is one operator on a GPU may be several on the CPU."""
 
 
 def _name(function):
@@ -38,14 +40,23 @@ class _Calls(TorchFunctionMode):
     def __init__(self):
         super().__init__()
         self.counts = {}
+        self.now = None  # the call that is running
+        self.leaves = False
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if isinstance(function, torch._ops.OpOverload):  # what another mode runs inside
+            return function(*args, **kwargs)
         name = _name(function)
+        self.leaves |= getattr(function, "__name__", "") in LEAVING
         if getattr(function, "__name__", "") in ARRANGING or name in ARRANGING:
             return function(*args, **kwargs)
         self.counts[name] = self.counts.get(name, 0) + 1
-        return self.operator("%s_%d" % (name, self.counts[name]), function, args, kwargs)
+        self.now = "%s_%d" % (name, self.counts[name])
+        try:
+            return self.operator(self.now, function, args, kwargs)
+        finally:
+            self.now = None
 
     def operator(self, name, function, args, kwargs):
         raise NotImplementedError
@@ -62,19 +73,26 @@ class _List(_Calls):
         sources = list(_tensors(args)) + list(_tensors(kwargs.values()))
         if output is None or not sources:
             return result
-        operator = _name(function)
-        if isinstance(result, torch.Tensor) and _same_kind(sources, result) is not None:
-            self.found.append({"name": "without_" + name, "operator": operator, "what": "leaves out " + operator})
-        if any(_cut(tensor) is not None for tensor in sources[:1]):
-            self.found.append({"name": "cut_" + name, "operator": operator,
-                               "what": "%s does not read the end of its input" % operator})
+        self.found.extend(_described(name, _name(function), sources, result))
         return result
 
 
+def _described(name, operator, sources, result):
+    """The mistakes of one call. `spare`: one that is tried where the others show nothing."""
+    if isinstance(result, torch.Tensor) and _same_kind(sources, result) is not None:
+        yield {"name": "without_" + name, "operator": operator, "what": "leaves out " + operator, "call": name}
+    if _cut(sources[0]) is not None:
+        yield {"name": "cut_" + name, "operator": operator, "call": name,
+               "what": "%s does not read the end of its input" % operator}
+    if any(_cut(tensor) is not None for tensor in sources[1:2]):
+        yield {"name": "blind_" + name, "operator": operator, "call": name, "spare": True,
+               "what": "%s does not read the end of its second tensor" % operator}
+
+
 class _Apply(_Calls):
-    def __init__(self, mutation):
+    def __init__(self, kind, target):
         super().__init__()
-        self.kind, _, self.target = mutation.partition("_")
+        self.kind, self.target = kind, target
         self.applied = False
 
     def operator(self, name, function, args, kwargs):
@@ -85,8 +103,11 @@ class _Apply(_Calls):
             result = function(*args, **kwargs)
             stand_in = _same_kind(list(_tensors(args)) + list(_tensors(kwargs.values())), result)
             return result if stand_in is None else stand_in.clone()
-        return function(*_with_first_cut(args), **kwargs) if any(True for _ in _tensors(args)) else \
-            function(*args, **_cut_keyword(kwargs))
+        place = 1 if self.kind == "blind" else 0
+        in_args = len(list(_tensors(args)))
+        if place < in_args:
+            return function(*_with_cut(args, place), **kwargs)
+        return function(*args, **_with_keyword_cut(kwargs, place - in_args))
 
 
 def _same_kind(sources, result):
@@ -107,36 +128,36 @@ def _cut(tensor):
     return changed
 
 
-def _with_first_cut(args):
-    changed, done = [], False
+def _with_cut(args, place):
+    """The arguments with one of their tensors cut, by its place among the tensors."""
+    count, changed = -1, []
+
+    def visited(part):
+        nonlocal count
+        if isinstance(part, torch.Tensor):
+            count += 1
+            cut = _cut(part) if count == place else None
+            return part if cut is None else cut
+        return type(part)([visited(inner) for inner in part]) if type(part) in (list, tuple) else part
+
     for part in args:
-        if not done and isinstance(part, torch.Tensor):
-            cut = _cut(part)
-            changed.append(part if cut is None else cut)
-            done = True
-        elif not done and isinstance(part, (list, tuple)) and any(True for _ in _tensors(part)):
-            changed.append(type(part)(_with_first_cut(part)))
-            done = True
-        else:
-            changed.append(part)
+        changed.append(visited(part))
     return changed
 
 
-def _cut_keyword(kwargs):
-    changed = dict(kwargs)
-    for key, part in kwargs.items():
-        if isinstance(part, torch.Tensor) and _cut(part) is not None:
-            changed[key] = _cut(part)
-            break
-    return changed
+def _with_keyword_cut(kwargs, place):
+    names = list(kwargs)
+    return dict(zip(names, _with_cut([kwargs[name] for name in names], place)))
 
 
 def listed(run):
-    """The mutations of what `run` computes: dicts with name, operator and what (in words)."""
+    """(mutations of what `run` computes: dicts with name, operator, what (in words), call and perhaps spare; whether
+    something else than PyTorch may compute there)."""
     mode = _List()
-    with mode:
+    inner = InnerList(lambda: mode.now, _same_kind, _cut)
+    with mode, inner:
         run()
-    return mode.found
+    return mode.found + inner.mutations(), mode.leaves
 
 
 @contextlib.contextmanager
@@ -145,8 +166,12 @@ def applied(name):
     if name is None:
         yield
         return
-    mode = _Apply(name)
+    kind, _, target = name.partition("_")
+    if target.startswith(PREFIX):
+        mode = InnerApply(kind, target[len(PREFIX):], _same_kind, lambda args: _with_cut(args, 0))
+    else:
+        mode = _Apply(kind, target)
     with mode:
         yield
     if not mode.applied:
-        raise ValueError("there is no operator for the mutation " + name)
+        raise Absent("there is no operator for the mutation " + name)

@@ -33,6 +33,16 @@ def _not_implemented(error):
     return "not implemented for" in text or "expected scalar type" in text.lower() or "not supported" in text.lower()
 
 
+def written_back(function, given, used, result):
+    """The result of an operator that ran on `used` in place of `given`; what it wrote there is written to these."""
+    for argument, one, other in zip(function._schema.arguments, given, used):
+        written = argument.alias_info is not None and argument.alias_info.is_write
+        if written and one is not other and isinstance(one, torch.Tensor):
+            one.copy_(other)
+            result = one if result is other else result
+    return result
+
+
 class _Mode(TorchDispatchMode):
     """Runs every operator through `compute`; `notes` collects what deviates, each once."""
 
@@ -49,14 +59,17 @@ class ExactMode(_Mode):
     """Every floating tensor is float64, whatever the file casts to; integers stay as they are."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        given = args
         args, kwargs = self._widened(function, args, dict(kwargs or {}))
         try:
-            return function(*args, **kwargs)
+            return written_back(function, given, args, function(*args, **kwargs))
         except RuntimeError as error:
             if not _not_implemented(error):
                 raise
         self.note("%s runs in float32: PyTorch has no float64 for it" % operator_name(function))
-        return mapped(function(*mapped(args, self._narrow), **mapped(kwargs, self._narrow)), self._wide)
+        narrow = mapped(args, self._narrow)
+        result = function(*narrow, **mapped(kwargs, self._narrow))
+        return mapped(written_back(function, given, narrow, result), self._wide)
 
     def _widened(self, function, args, kwargs):
         dtype = kwargs.get("dtype")
@@ -89,7 +102,8 @@ class DeclaredMode(_Mode):
         half = torch.bfloat16 if torch.bfloat16 in halves else torch.float16
         self.note("%s runs in float32 and rounds its result to %s: this device has no %s for it"
                   % (operator_name(function), _short(half), _short(half)))
-        result = function(*mapped(args, self._single), **mapped(kwargs, self._single))
+        single = mapped(args, self._single)
+        result = written_back(function, args, single, function(*single, **mapped(kwargs, self._single)))
         return mapped(result, lambda tensor: tensor.to(half) if tensor.dtype is torch.float32 else tensor)
 
     @staticmethod

@@ -28,7 +28,7 @@ def explained(doing):
     except RecursionError:
         raise TaskError("%s: it calls itself without end" % doing)
     except Exception as error:  # noqa: BLE001: anything a user's file may raise
-        if "can't allocate memory" in str(error) or "out of memory" in str(error):
+        if any(words in str(error).lower() for words in ("allocate memory", "out of memory")):
             raise TaskError("%s needs more memory than there is (%s)" % (doing, first_line(error)))
         raise TaskError("%s: %s%s: %s%s" % (doing, type(error).__name__, _line(error), first_line(error),
                                             _of_another_version(error)))

@@ -11,11 +11,13 @@ import time
 
 import torch
 
-from . import channel, device_memory
+from . import attempts, channel, device_memory
+from .mutations import Absent
 from .problems import TaskError
 from .repeats import same_result
 from .randomness import refuse_random_modules
-from .task import load, seed_everything
+from .seeds import seed_everything
+from .task import load
 
 EXCHANGE, DEVICE_EXCHANGE = 4, 5  # memory that the process inherited: a file, and the GPU's
 WEIGHT_SEED = 42
@@ -56,6 +58,8 @@ class Server:
         self.exchange = self.found_exchange(exchange, launch["device_memory"])
         self.instance = None
         self.repeated = set()
+        self.on_cpu = {}  # mutation -> an instance on the CPU, where the GPU lacks its operator
+        self.independent = False  # its results are known to depend on inputs and weights alone
         self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
         self.constants_at = {}  # axes -> what constants() found: drawing the inputs of a large workload takes seconds
 
@@ -91,6 +95,7 @@ class Server:
             text = file.read()
         if hashlib.sha256(text).hexdigest() != request["source_hash"]:
             raise TaskError("%s has changed since the problem was read" % request["file"])
+        attempts.watch(request["file"])
         self.task = load(request["file"], request["kind"], request["options"])
         self.layouts = request["tensors"]
         return {"sizes": self.task.sizes}
@@ -101,7 +106,7 @@ class Server:
         self.axes, self.shapes = request["axes"], request["shapes"]
         self.sizes = {name: value for name, value in self.axes.items() if name in self.task.sizes}
         self.results = None
-        self.instance = self.made_instance(WEIGHT_SEED)
+        self.instance, self.on_cpu = self.made_instance(WEIGHT_SEED), {}
         self.kept = self.constants()
         self.place(self.device)
         return {}
@@ -148,6 +153,9 @@ class Server:
         if key not in self.repeated:
             self.check_repeat(part, mutation)
             self.repeated.add(key)
+        if not self.independent and mutation is None:
+            self.check_independence(part)
+            self.independent = True
         return {"ms": elapsed * 1e3, "notes": self.taken_notes()}
 
     def typed(self, scalars):
@@ -165,10 +173,28 @@ class Server:
             self.slots[index].bytes.copy_(contents)
 
     def run(self, part, mutation, seed=1):
-        instance = self.instance
-        inputs, weights = {}, {}
-        for slot in self.slots.values():
-            (weights if slot.name in instance.weights else inputs)[slot.name] = slot.tensor
+        if mutation in self.on_cpu:
+            return self.run_on_cpu(part, mutation, seed)
+        try:
+            return self.run_with(self.instance, self.slots_by_name(), part, mutation, seed)
+        except Absent:
+            if self.placed.type == "cpu":
+                raise
+        # What is one operator on a GPU, such as a recurrent layer, is several on the CPU.
+        self.on_cpu[mutation] = self.made_instance(WEIGHT_SEED)
+        return self.run_on_cpu(part, mutation, seed)
+
+    def run_on_cpu(self, part, mutation, seed):
+        tensors = {name: tensor.cpu() for name, tensor in self.slots_by_name().items()}
+        return self.run_with(self.on_cpu[mutation], tensors, part, mutation, seed)
+
+    def slots_by_name(self):
+        return {slot.name: slot.tensor for slot in self.slots.values()}
+
+    def run_with(self, instance, tensors, part, mutation, seed, others=None):
+        """others: weights where the problem names none."""
+        weights = {**(others or {}), **{name: value for name, value in tensors.items() if name in instance.weights}}
+        inputs = {name: value for name, value in tensors.items() if name not in instance.weights}
         inputs.update(self.scalars)
         # A seed of its own for every run: what is random shows.
         seed_everything(seed)
@@ -178,9 +204,27 @@ class Server:
             torch.cuda.synchronize()
         return self.checked([output for output in outputs if output is not None], part)
 
+    def check_independence(self, part):
+        """Another instance with the same inputs and weights: a value that is drawn when it is made shows."""
+        try:
+            other = self.made_instance(WEIGHT_SEED + 1)
+            if other.module is not None:
+                other.module.to(self.placed)
+            again = self.run_with(other, self.slots_by_name(), part, None, 1, self.instance.present_weights())
+        except TaskError as error:
+            if out_of_memory(error):  # beside the first one; smaller workloads have shown it, or will
+                return
+            raise
+        for index, first in self.results.items():
+            difference = same_result(first, again[index])
+            if difference is not None:
+                raise TaskError("output %s depends on random values that are no parameter or buffer (%s): no kernel "
+                                "can know them. Register them (self.register_buffer), or make them inputs"
+                                % (self.layouts[index]["name"], difference))
+
     def constants(self):
         """Numbers and None among the file's own inputs: those that the problem does not name keep their values."""
-        if self.instance.call.make_inputs is None:
+        if not self.instance.draws_inputs:
             return {}
         key = tuple(sorted(self.axes.items()))
         if key not in self.constants_at:
@@ -251,7 +295,7 @@ class Server:
 
     def own_tensors(self, seed):
         instance = self.made_instance(seed)
-        return dict(instance.inputs(seed) if instance.call.make_inputs is not None else {}, **instance.weights)
+        return dict(instance.inputs(seed) if instance.draws_inputs else {}, **instance.weights)
 
     def drawn_by_file(self, seed):
         """Its inputs and weights by name: on the GPU where the file can, which takes a hundredth of the time."""
@@ -291,7 +335,7 @@ class Server:
             self.notes.append(text)
 
     def taken_notes(self):
-        for text in self.instance.notes:
+        for text in self.instance.notes + attempts.notes():
             self.note(text)
         taken, self.notes = self.notes, []
         return taken

@@ -78,7 +78,7 @@ def _recorded(instance, definition):
     inputs = instance.inputs(1)
     recorder, outputs = _Recorder(), []
     with recorder:
-        outputs.extend(instance.run(inputs))
+        outputs.extend(output for output in instance.run(inputs) if output is not None)
     tensors = dict(instance.weights, **inputs)
     places = {_storage(tensors[name]): (name, entry["shape"], tuple(tensors[name].shape)) for name, entry in definition["inputs"].items()
               if isinstance(tensors.get(name), torch.Tensor) and entry["shape"] is not None}

@@ -21,7 +21,8 @@ def of(draws):
 def _of_integers(draws):
     if draws[0].dtype is torch.bool:
         return None
-    if all(tensor.numel() > 2 and _sorted(tensor) for tensor in draws):
+    # In their own type, differences of unsigned integers are never negative.
+    if all(tensor.numel() > 2 and _sorted(tensor.long()) for tensor in draws):
         return "sorted"
     return None
 

@@ -7,8 +7,6 @@ Nothing here confines what the file does: the process that calls it has to be co
 import ast
 import contextlib
 import os
-import random
-import sys
 import types
 
 import torch
@@ -16,6 +14,7 @@ import torch
 from . import entries, mutations, sizes as file_sizes, values
 from .precision import exact_tensor, mapped, precision_of
 from .problems import TaskError, explained
+from .seeds import derived, drawing
 
 KINDS = ("function", "kernelbench", "flashinfer_bench", "gpu_mode")
 
@@ -25,7 +24,7 @@ def load(path, kind=None, options=None):
 
     kind: one of KINDS, or None to tell by the file's content.
     options: the object `python` of problem.json: `eval` (bool) puts modules into evaluation mode,
-    `follow` (dict) says which sizes of the file take the value of another.
+    `follow` (dict) says which sizes of the file take the value of another, `omit` which results are no outputs.
     Raises TaskError with a message for the user.
     """
     if kind is not None and kind not in KINDS:
@@ -33,24 +32,20 @@ def load(path, kind=None, options=None):
     return Task(path, kind, dict(options or {}))
 
 
-def seed_everything(seed):
-    """Seeds every generator that a file may draw from."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2 ** 32)
-
-
 class Task:
-    """kind: one of KINDS. sizes: integers that may be replaced -> their values, in the file's order."""
+    """kind: one of KINDS. sizes: integers that may be replaced -> their values, in the file's order.
+
+    seeded: what the file seeds itself, by name; grows with every run.
+    """
 
     def __init__(self, path, kind, options):
         self.path = os.path.abspath(path)
         self.options = options
+        self.seeded = set()
         self.source = entries.read(self.path)
         self.tree()
         self._found = file_sizes.collect(self.tree())
-        namespace = self.namespace({})
+        namespace = self.namespace({}, 0)
         self.entry = entries.choose(self.source, namespace, kind)
         self.kind = self.entry.kind
         self.forms = {}  # sizes -> how arguments nest: to draw large inputs to see it takes half a minute
@@ -62,13 +57,15 @@ class Task:
         except SyntaxError as error:
             raise TaskError("%s is not Python: line %s: %s" % (self.source.path, error.lineno, error.msg))
 
-    def namespace(self, values_of_sizes):
-        """The file executed with sizes replaced: its global names."""
+    def namespace(self, values_of_sizes, seed):
+        """The file executed with sizes replaced, its draws following `seed`: its global names."""
         found = {name: value for name, value in values_of_sizes.items() if name in self._found}
         tree = file_sizes.replaced(self.tree(), self._found, found)
         module = types.ModuleType("reference")
         module.__file__ = self.source.path
-        with explained("executing " + os.path.basename(self.source.path)), self.source.importable(module):
+        doing = explained("executing " + os.path.basename(self.source.path))
+        drawn = drawing(derived("file", seed), self.seeded)
+        with doing, self.source.importable(module), on_this_device(), drawn:
             exec(compile(tree, self.source.path, "exec"), module.__dict__)
         return module.__dict__
 
@@ -81,8 +78,7 @@ class Task:
         for name, leader in self.options.get("follow", {}).items():
             if name in chosen and leader in chosen:
                 chosen[name] = chosen[leader]
-        changed = {name: value for name, value in chosen.items() if value != self.sizes[name]}
-        return Instance(self, chosen, self.namespace(changed), weight_seed)
+        return Instance(self, chosen, weight_seed)
 
 
 class Instance:
@@ -92,15 +88,20 @@ class Instance:
     notes: what deviated from the precision asked for, in words; grows with every run.
     """
 
-    def __init__(self, task, sizes, namespace, weight_seed):
+    def __init__(self, task, sizes, weight_seed):
         self.task = task
         self.sizes = sizes
         self.notes = []
         self._taken = set(task.sizes)
         self._template = None
         self._paths = {}
-        with explained("building the module"), on_this_device(), torch.no_grad():
-            seed_everything(weight_seed)
+        self.changed = {name: value for name, value in sizes.items() if value != task.sizes[name]}
+        namespace = task.namespace(self.changed, weight_seed)
+        # The file as it was executed under a seed: it makes the inputs of that seed without being executed again.
+        self._executed = weight_seed, namespace
+        self.draws_inputs = task.entry.maker(namespace, sizes) is not None
+        drawn = drawing(derived("weights", weight_seed), task.seeded)
+        with explained("building the module"), on_this_device(), torch.no_grad(), drawn:
             self.call = task.entry.call(namespace, sizes)
         self.module = self.call.module
         if self.module is not None and task.options.get("eval"):
@@ -109,26 +110,39 @@ class Instance:
         self.weights = self.present_weights()
 
     def _find_weights(self):
-        owners = {}
+        """Name -> all (module, attribute) that hold the weight: tied ones have several holders."""
+        owners, names = {}, {}
         if self.module is None:
             return owners
-        taken, seen = self._taken | set(self.call.parameters), set()
+        taken = self._taken | set(self.call.parameters)
         for prefix, module in self.module.named_modules():
             for part, tensor in list(module._parameters.items()) + list(module._buffers.items()):
-                if tensor is None or id(tensor) in seen:
+                if tensor is None:
                     continue
-                seen.add(id(tensor))
-                name = values.identifier((prefix + "." + part if prefix else part).replace(".", "_"), taken)
-                taken.add(name)
-                owners[name] = (module, part)
+                path = prefix + "." + part if prefix else part
+                place = _place(path, tensor)
+                if place not in names:
+                    names[place] = values.identifier(path.replace(".", "_"), taken)
+                    taken.add(names[place])
+                owners.setdefault(names[place], []).append((module, part))
         return owners
 
     def inputs(self, seed):
-        """The file's own inputs drawn from `seed`: dict of name -> tensor, number or None."""
-        with explained("making inputs"), on_this_device(), torch.no_grad():
-            seed_everything(seed)
-            drawn = self.call.draw(seed)
+        """The file's own inputs drawn from `seed`: dict of name -> tensor, number or None.
+
+        The file is executed again, so that what it draws at its top level follows the seed, too.
+        """
+        namespace = self._namespace_of(seed)
+        make = self.task.entry.maker(namespace, self.sizes)
+        with explained("making inputs"), on_this_device(), torch.no_grad(), drawing(seed, self.task.seeded):
+            drawn = self.call.draw(make, seed)
         return self._named(drawn)
+
+    def _namespace_of(self, seed):
+        executed, self._executed = self._executed, None
+        if executed is not None and executed[0] == seed:
+            return executed[1]
+        return self.task.namespace(self.changed, seed)
 
     def _named(self, drawn):
         """Flat names for (possibly nested) arguments by parameter."""
@@ -157,9 +171,13 @@ class Instance:
         given = {name: mapped(value, convert) for name, value in inputs.items()}
         versions = {name: value._version for name, value in given.items() if isinstance(value, torch.Tensor)}
         arguments = self._arguments(given)
-        with explained("running the reference"), torch.no_grad(), self._weights_in_place(weights or {}, convert):
+        with explained("running the reference"), torch.no_grad(), self._weights_in_place(weights or {}, convert) as held:
             with on_this_device(), mutations.applied(mutation), precision_of(precision, self.notes):
                 outputs = values.results(self.call.run(arguments))
+            # A weight that is returned gets its contents of before.
+            outputs = [value.detach().clone() if id(value) in held else value for value in outputs]
+            outputs = [None if place in self.task.options.get("omit", ()) else value
+                       for place, value in enumerate(outputs)]
         self._check_inputs(given, versions, outputs)
         return outputs
 
@@ -169,16 +187,20 @@ class Instance:
 
     def present_weights(self):
         """The weights that the module has now, by the names that a problem gives them."""
-        return {name: getattr(owner, part).detach() for name, (owner, part) in self._owners.items()}
+        return {name: getattr(*owners[0]).detach() for name, owners in self._owners.items()}
 
     def operators(self, inputs):
         """What `mutation` of run may be: the operators called for these inputs, see mutations.listed."""
+        def run():
+            with precision_of("declared", self.notes):
+                self.call.run(self._arguments(inputs))
+
         with explained("running the reference"), torch.no_grad(), self._weights_in_place({}, lambda t: t):
             with on_this_device():
-                return mutations.listed(lambda: self.call.run(self._arguments(inputs)))
+                return mutations.listed(run)
 
     def _arguments(self, inputs):
-        if self._template is None and self.call.make_inputs is None:
+        if self._template is None and not self.draws_inputs:
             # A function whose inputs the problem draws: its arguments are named as they are.
             self._paths = {name: (name,) for name in self.call.parameters}
             self._template = dict.fromkeys(self.call.parameters)
@@ -194,27 +216,27 @@ class Instance:
 
     @contextlib.contextmanager
     def _weights_in_place(self, weights, convert):
-        """Puts weights into the module; what was there is restored, whatever a run changes."""
+        """Puts weights into the module; what was there is restored, whatever a run changes. Gives the tensors' ids."""
         unknown = [name for name in weights if name not in self._owners]
         if unknown:
             raise TaskError("weights %s are not among those of the module: %s"
                             % (", ".join(unknown), ", ".join(self._owners) or "it has none"))
-        before = {}
+        before = []
         try:
-            for name, (owner, part) in self._owners.items():
-                table = owner._parameters if part in owner._parameters else owner._buffers
-                before[name] = table[part]
-                tensor = convert(weights.get(name, table[part]).detach())
-                if table is owner._parameters:
-                    table[part] = torch.nn.Parameter(tensor, requires_grad=False)
-                else:
+            for name, owners in self._owners.items():
+                held = [_table(*owner)[owner[1]] for owner in owners]
+                contents = convert(weights.get(name, held[0]).detach())
+                before.extend((owner, tensor, tensor.data) for owner, tensor in zip(owners, held))
+                for owner, tensor in zip(owners, held):
+                    # Into the tensor itself: whatever else holds it (flat weights of an RNN, a list) sees them, too.
                     # Buffers such as running means change in training mode.
-                    table[part] = tensor.clone()
-            yield
+                    tensor.data = contents.clone() if owner[1] in owner[0]._buffers else contents
+            yield {id(tensor) for _, tensor, _ in before}
         finally:
-            for name, tensor in before.items():
-                owner, part = self._owners[name]
-                (owner._parameters if part in owner._parameters else owner._buffers)[part] = tensor
+            for owner, tensor, contents in reversed(before):
+                tensor.data = contents
+                if _table(*owner)[owner[1]] is not tensor:
+                    _table(*owner)[owner[1]] = tensor
 
     @staticmethod
     def _check_inputs(given, versions, outputs):
@@ -227,6 +249,18 @@ class Instance:
             if output is not None and output.numel() > 0 and _storage(output) and _storage(output) in storages:
                 raise TaskError("output %d is a view of input %s; return a tensor of its own (.clone())"
                                 % (index, storages[_storage(output)]))
+
+
+def _table(module, part):
+    return module._parameters if part in module._parameters else module._buffers
+
+
+def _place(path, tensor):
+    """What two holders of one weight agree in."""
+    if torch.nn.parameter.is_lazy(tensor):
+        raise TaskError("weight %s gets its shape in the first call: give it one when the module is made" % path)
+    address = tensor.data_ptr() if tensor.layout is torch.strided and tensor.numel() else 0
+    return (address, tensor.shape, tensor.stride(), tensor.dtype) if address else id(tensor)
 
 
 def _storage(tensor):

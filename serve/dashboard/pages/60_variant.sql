@@ -45,6 +45,22 @@ SELECT p.parent_id AS other, 'its parent' AS what FROM variant_parents p WHERE p
 UNION
 SELECT h.variant, 'the champion of search ' || h.search FROM evaluations e JOIN champions h ON h.search = e.search_id
 WHERE e.variant_id = :variant AND h.variant <> :variant ORDER BY 1 LIMIT 8;
+-- @members Which kernels it is a set of, and the shapes that each takes
+SELECT m.number, m.condition AS shapes, m.member AS variant, v.name AS template, v.tunables
+FROM kernel_members m JOIN variants v ON v.id = m.member WHERE m.variant = :variant AND m.member <> :variant ORDER BY m.number;
+-- @set How near the set comes to the best known point of each shape
+SELECT mean_ratio, worst_ratio, regret AS unseen_ratio, regret_low AS unseen_low_ratio, regret_high AS unseen_high_ratio,
+       held_out_shapes AS unseen_shapes, prepared_copies
+FROM kernel_sets WHERE id = (SELECT id FROM kernel_sets WHERE variant_id = :variant ORDER BY began_at DESC, uid DESC LIMIT 1);
+-- @set_shapes The set on each shape: those that it was learned from, and those never seen
+SELECT w.name AS workload, w.axes, iif(x.held_out, 'never seen', 'timed') AS kind, x.member AS number,
+       iif(EXISTS (SELECT 1 FROM devices v WHERE v.id = s.device_id AND v.kind = 'cuda'), x.member_ns / 1000, NULL) AS time_us,
+       iif(EXISTS (SELECT 1 FROM devices v WHERE v.id = s.device_id AND v.kind = 'cuda'), x.best_ns / 1000, NULL) AS best_us,
+       x.member_ns / x.best_ns AS over_best_ratio
+FROM set_shapes x JOIN workloads w ON w.id = x.workload_id
+JOIN set_searches t ON t.set_id = x.set_id AND t.role = 'set' JOIN searches s ON s.id = t.search_id
+WHERE x.set_id = (SELECT id FROM kernel_sets WHERE variant_id = :variant ORDER BY began_at DESC, uid DESC LIMIT 1)
+ORDER BY x.held_out, w.name LIMIT 200;
 -- @tunables Its point
 SELECT key AS tunable, value FROM variants v, json_each(v.tunables) WHERE v.id = :variant LIMIT 100;
 -- @source Its source

@@ -98,20 +98,22 @@ class AssemblyWriter {
     out_ += line_ == 0 ? escaped + '\n' : fmt::format("<span data-line=\"{}\">{}</span>\n", line_, escaped);
   }
 
-  /// Files are numbered, and the candidate's own is the first that instructions come from.
+  /// Files are numbered, and the candidate's own is the first that instructions come from; where these were inlined, the
+  /// first that they were inlined into.
   void locate(std::string_view location) {
     constexpr std::string_view kInlined = "inlined_at";
     const std::string_view whole = location;
     const std::size_t inlined = whole.find(kInlined);
     int file = take_number(location);
     line_ = take_number(location);
-    if (file_ == 0) file_ = file;
+    if (file_ == 0 && inlined == std::string_view::npos) file_ = file;
     if (file == file_ || inlined == std::string_view::npos) {
       if (file != file_) line_ = 0;
       return;
     }
     std::string_view outer = whole.substr(inlined + kInlined.size());
     file = take_number(outer);
+    if (file_ == 0) file_ = file;
     line_ = file == file_ ? take_number(outer) : 0;
   }
 

@@ -70,6 +70,25 @@ TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   if (half) CHECK_THAT(started.compute().error().message, Contains("float8_e5m2"));
 }
 
+TEST_CASE("a reference with values that no kernel can know is refused, and what it tries in vain is named") {
+  const auto python = python_here();
+  if (!python) return;
+  StartedReference started(*python);
+  for (const char* drawn : {"torch.rand(4)", "__import__('random').random()"}) {
+    INFO(drawn);
+    REQUIRE(started.open(std::string("import torch\nW = ") + drawn + "\ndef run(x):\n  return x + W\n"));
+    const auto answer = started.compute();
+    REQUIRE_FALSE(answer);
+    CHECK_THAT(answer.error().message, Contains("output y depends on random values that are no parameter"));
+  }
+  REQUIRE(
+      started.open("import torch, socket\nW = torch.ones(4)\ndef run(x):\n  try:\n    socket.socket()\n"
+                   "  except OSError:\n    pass\n  return x + W\n"));
+  const auto answer = started.compute();
+  REQUIRE(answer);
+  CHECK_THAT(answer->at("notes").dump(), Contains("line 5 tries to open a socket"));
+}
+
 TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and says so") {
   const auto python = python_here();
   if (!python) return;
@@ -114,8 +133,12 @@ TEST_CASE("memory beyond the limit is refused and not taken") {
   const auto python = python_here();
   if (!python) return;
   StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30});
-  CHECK_THAT(started.refusal_of("return x + torch.ones(1 << 30).sum()"),
-             Contains("needs more memory than there is"));
+  for (const char* body : {"return x + torch.ones(1 << 30).sum()",
+                           // Shared memory, which is filled only when it is touched.
+                           "import mmap; mmap.mmap(-1, 12 << 30); return x + 1"}) {
+    INFO(body);
+    CHECK_THAT(started.refusal_of(body), Contains("needs more memory than there is"));
+  }
   CHECK_FALSE(started.process.lost());
 }
 

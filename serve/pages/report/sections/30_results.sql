@@ -51,3 +51,22 @@ FROM best JOIN benchmark_results b ON b.search = best.search AND b.evaluation = 
 WHERE b.cold = 1 AND b.latency_ms IS NOT NULL
 GROUP BY b.definition, b.device, b.workload
 ORDER BY b.definition, b.device, b.workload LIMIT 200;
+
+-- @sets How near sets of kernels come to the best known point of each shape
+WITH best AS (
+  SELECT search, variant, min(score_ns) FROM report_champions WHERE reported GROUP BY definition_id, device, arch)
+SELECT d.name AS definition, k.variant_id AS variant, (SELECT count(*) FROM set_members m WHERE m.set_id = k.id) AS members,
+       k.mean_ratio, k.worst_ratio, k.regret AS unseen_ratio, k.regret_low AS unseen_low_ratio, k.regret_high AS unseen_high_ratio,
+       k.held_out_shapes AS unseen_shapes, k.prepared_copies
+FROM best b JOIN set_searches t ON t.search_id = b.search JOIN kernel_sets k ON k.id = t.set_id JOIN definitions d ON d.id = k.definition_id
+WHERE k.variant_id = b.variant
+ORDER BY d.name, k.variant_id;
+
+-- @members Which kernel of a set takes which shape
+WITH best AS (
+  SELECT definition_id, variant, min(score_ns) FROM report_champions WHERE reported GROUP BY definition_id, device, arch)
+SELECT d.name AS definition, m.variant, m.number, m.condition AS shapes, m.member, v.name AS template, v.tunables
+FROM (SELECT DISTINCT definition_id, variant FROM best) b JOIN kernel_members m ON m.variant = b.variant
+JOIN variants v ON v.id = m.member JOIN definitions d ON d.id = b.definition_id
+WHERE m.member <> m.variant
+ORDER BY d.name, m.variant, m.number;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ak::codegen {
+namespace ak {
 
 /// A preprocessor line that includes something, found with comments, raw strings, spliced lines
 /// and digraphs undone.
@@ -23,4 +23,4 @@ struct IncludeLine {
 /// code looks at.
 [[nodiscard]] std::string blank_comments_and_strings(std::string_view source);
 
-}  // namespace ak::codegen
+}  // namespace ak

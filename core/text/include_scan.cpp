@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/source/include_scan.h"
+#include "core/text/include_scan.h"
 
 #include "core/text/characters.h"
 
 #include <algorithm>
 #include <array>
 
-namespace ak::codegen {
+namespace ak {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
@@ -165,4 +165,4 @@ std::vector<IncludeLine> scan_includes(std::string_view source) {
 
 std::string blank_comments_and_strings(std::string_view source) { return Blanker(source, false).run(); }
 
-}  // namespace ak::codegen
+}  // namespace ak

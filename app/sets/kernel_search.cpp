@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/sets/kernel_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "agent/seeds.h"
+#include "app/evaluate/live_view.h"
+#include "app/sets/member_measurements.h"
+#include "app/sets/set_report.h"
+#include "app/sets/shape_tuning.h"
+#include "codegen/problem/held_out.h"
+#include "codegen/sets/cell_shapes.h"
+#include "core/error.h"
+#include "core/text/hash.h"
+#include "core/text/print_stderr.h"
+#include "db/sets/set_rows.h"
+
+namespace ak::app {
+namespace {
+
+// Shapes by which a candidate shows that it takes every legal one, of each range (chosen: the resolution of a plan takes
+// microseconds).
+constexpr std::uint32_t kTriedShapes = 64;
+// Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
+constexpr int kHeldOutTimed = 16;
+constexpr std::uint64_t kCellStream = 18, kRegretStream = 19, kTriedStream = 20;
+
+/// A tuned point, and what is known of it.
+struct KnownCandidate {
+  Candidate candidate;
+  MemberTimes times;
+  bool takes_every_shape = true;
+  std::string layout;
+};
+
+class SetMaking {
+ public:
+  SetMaking(const SearchRun& run, const Config& config, VariantStore& store, const std::atomic<bool>& stop)
+      : run_(run),
+        config_(config),
+        store_(store),
+        stop_(stop),
+        set_(db::begin_set(run.per_shape->database, *run.problem)),
+        seed_(run.one_by_one ? run.seed : random_seed() >> 1) {}
+
+  SearchOutcome make() {
+    if (run_.view != nullptr) run_.view->close();
+    TunedShapes tuned = tune_shapes(run_, config_, store_, set_, stop_);
+    shapes_ = std::move(tuned.shapes);
+    spent_ = tuned.spent;
+    go_on();
+    report_.set = set_;
+    report_.emulated = run_.target.kind == DeviceKind::emulator;
+    {
+      MemberMeasurements measurements(run_, config_, store_, set_, stop_);
+      measure(measurements, tuned.candidates);
+      learn(measurements);
+      measure_regret(measurements);
+    }
+    return finish();
+  }
+
+ private:
+  void go_on() const {
+    if (stop_.load())
+      fail(ExitCode::interrupted,
+           "interrupted before there was a set; what the searches of its shapes found is in the database");
+  }
+  void tell(const std::string& line) const {
+    if (!run_.quiet) print_stderr("{}\n", line);
+  }
+
+  /// Every candidate on every timed shape.
+  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) add(measurements, candidate);
+    // Somebody has to take what no other takes: the templates' own points are written for any shape.
+    const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
+    for (const Candidate& own : run_.templates)
+      if (!any) add(measurements, own);
+    if (std::ranges::none_of(known_, &KnownCandidate::takes_every_shape)) {
+      report_.notes.push_back(
+          "no tuned point takes every legal shape: what the fallback refuses, the set refuses");
+      widest_takes_all();
+    }
+    if (known_.empty())
+      fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
+    tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
+  }
+
+  void add(MemberMeasurements& measurements, const Candidate& candidate) {
+    go_on();
+    const auto times = measurements.time(candidate, shapes_);
+    go_on();
+    if (!times) return;
+    const Status status = times->outcome.status;
+    const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });
+    if ((status != Status::ok && status != Status::duplicate) || !timed) {
+      report_.notes.push_back(fmt::format("{} is no member: on all shapes together it ended as {}: {}",
+                                          codegen::point_text(candidate), to_string(status),
+                                          times->outcome.message));
+      return;
+    }
+    known_.push_back({.candidate = candidate,
+                      .times = *times,
+                      .takes_every_shape = takes_every_shape(measurements, candidate),
+                      .layout = codegen::prepared_layout(*run_.problem, candidate)});
+  }
+
+  [[nodiscard]] bool takes_every_shape(const MemberMeasurements& measurements,
+                                       const Candidate& candidate) const {
+    const auto takes = [&](const AxisValues& sizes) { return measurements.takes(candidate, sizes); };
+    for (const Workload& workload : run_.problem->workloads)
+      if (!takes(workload.axes)) return false;
+    for (const HeldOutRange& range : run_.problem->held_out)
+      for (std::uint32_t i = 0; i < kTriedShapes; ++i) {
+        const auto shape =
+            codegen::draw_shape(*run_.problem, range, agent::derive_seed(seed_, kTriedStream), i);
+        if (shape && !takes(*shape)) return false;
+      }
+    return true;
+  }
+
+  void widest_takes_all() {
+    const auto widest = std::ranges::max_element(known_, {}, [](const KnownCandidate& one) {
+      return std::ranges::count_if(one.times.times_ns, [](double ns) { return std::isfinite(ns); });
+    });
+    if (widest == known_.end()) return;
+    widest->takes_every_shape = true;
+    for (std::size_t shape = shapes_.size(); shape-- > 0;) {
+      if (std::isfinite(widest->times.times_ns[shape])) continue;
+      report_.notes.push_back(
+          fmt::format("{} is left out: the fallback does not take it", shapes_[shape].name));
+      const auto at = static_cast<std::ptrdiff_t>(shape);
+      shapes_.erase(shapes_.begin() + at);
+      for (KnownCandidate& one : known_) one.times.times_ns.erase(one.times.times_ns.begin() + at);
+    }
+  }
+
+  /// The smallest set whose members pass on corners, edges and drawn shapes of their cells.
+  void learn(MemberMeasurements& measurements) {
+    keep_one_list_of_options();
+    SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
+    for (;;) {
+      choice_ = choose(limits);
+      report_.kernels = kernels_of(choice_);
+      const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
+      if (!set) {
+        no_set("the members cannot be one program: " + set.error().message, limits);
+        continue;
+      }
+      candidate_ = *set;
+      const auto wrong = first_wrong_member(measurements, limits);
+      if (!wrong) return;
+      if (*wrong < choice_.members.size()) drop(choice_.members[*wrong]);
+    }
+  }
+
+  /// One program is compiled with one list of options: that of the fastest points.
+  void keep_one_list_of_options() {
+    std::set<std::vector<std::string>> lists;
+    for (const KnownCandidate& one : known_) lists.insert(one.candidate.plan.options);
+    if (lists.size() < 2) return;
+    const auto mean_of = [&](const std::vector<std::string>& options) {
+      double sum = 0;
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+        double best = std::numeric_limits<double>::infinity();
+        for (const KnownCandidate& one : known_)
+          if (one.candidate.plan.options == options) best = std::min(best, one.times.times_ns[shape]);
+        sum += std::log(best);
+      }
+      const bool any = std::ranges::any_of(known_, [&](const KnownCandidate& one) {
+        return one.candidate.plan.options == options && one.takes_every_shape;
+      });
+      return any ? sum : std::numeric_limits<double>::infinity();
+    };
+    const auto options = *std::ranges::min_element(lists, {}, mean_of);
+    std::erase_if(known_, [&](const KnownCandidate& one) { return one.candidate.plan.options != options; });
+    report_.notes.push_back("points with other compiler options than its members' are no members");
+  }
+
+  [[nodiscard]] SetChoice choose(const SetLimits& limits) const {
+    std::vector<SetCandidate> candidates;
+    std::vector<std::string> layouts;
+    for (const KnownCandidate& one : known_) {
+      auto layout = std::ranges::find(layouts, one.layout);
+      if (layout == layouts.end()) layout = layouts.insert(layouts.end(), one.layout);
+      candidates.push_back(
+          {.times_ns = one.times.times_ns,
+           .takes_every_shape = one.takes_every_shape,
+           .layout = one.layout.empty() ? 0 : static_cast<std::size_t>(layout - layouts.begin()) + 1});
+    }
+    std::vector<double> weights;
+    for (const Workload& shape : shapes_) weights.push_back(shape.weight);
+    return choose_set(candidates, rule_quantities(run_.problem->definition, axes()), weights, limits);
+  }
+
+  [[nodiscard]] std::vector<AxisValues> axes() const {
+    std::vector<AxisValues> list;
+    for (const Workload& shape : shapes_) list.push_back(shape.axes);
+    return list;
+  }
+
+  [[nodiscard]] codegen::KernelSet kernels_of(const SetChoice& choice) const {
+    codegen::KernelSet set{
+        .name = run_.problem->definition.name + ".set.cu", .members = {}, .rule = choice.rule};
+    for (const std::size_t member : choice.members)
+      set.members.push_back({known_[member].candidate, known_[member].takes_every_shape});
+    return set;
+  }
+
+  /// A single kernel is no worse than without this.
+  void no_set(const std::string& why, SetLimits& limits) {
+    if (limits.max_members == 1) fail(ExitCode::no_kernel, "{}", why);
+    report_.notes.push_back(why);
+    limits.max_members = 1;
+  }
+
+  /// A member that is wrong in its cell; one past the last where the set is no program; nothing where all is right.
+  [[nodiscard]] std::optional<std::size_t> first_wrong_member(MemberMeasurements& measurements,
+                                                              SetLimits& limits) {
+    for (std::size_t cell = 0; cell < choice_.rule.cells.size(); ++cell) {
+      const std::vector<Workload> shapes = shapes_of_cell(measurements, cell);
+      if (shapes.empty()) continue;
+      tell(fmt::format("checking member {} on {} shapes of its cell", choice_.rule.cells[cell].member + 1,
+                       shapes.size()));
+      const auto checked = measurements.check(candidate_, shapes, "examination");
+      go_on();
+      if (!checked) {
+        report_.notes.push_back(fmt::format("cell {} was not checked: there was no answer", cell + 1));
+        continue;
+      }
+      const Outcome& outcome = checked->outcome;
+      if (!info(outcome.status).candidate_fault) continue;
+      if (outcome.status == Status::compile_error) {
+        no_set("the members do not compile as one program: " + outcome.message, limits);
+        return choice_.members.size();
+      }
+      report_.notes.push_back(
+          fmt::format("{} is no member: on shapes of its cell it ended as {}: {}",
+                      codegen::point_text(report_.kernels.members[choice_.rule.cells[cell].member].candidate),
+                      to_string(outcome.status), outcome.message));
+      return choice_.rule.cells[cell].member;
+    }
+    return std::nullopt;
+  }
+
+  /// Those that the set takes: what its fallback refuses is said in a note.
+  [[nodiscard]] std::vector<Workload> shapes_of_cell(const MemberMeasurements& measurements,
+                                                     std::size_t cell) const {
+    std::vector<Workload> shapes =
+        codegen::cell_shapes(*run_.problem, choice_.rule, cell, measurements.device().kind, axes(),
+                             agent::derive_seed(seed_, kCellStream));
+    std::erase_if(shapes, [&](const Workload& shape) {
+      return !fallback_takes_all() && !measurements.takes(candidate_, shape.axes);
+    });
+    return shapes;
+  }
+
+  [[nodiscard]] bool fallback_takes_all() const {
+    return report_.kernels.members[choice_.rule.fallback].takes_every_shape;
+  }
+
+  void drop(std::size_t index) {
+    known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (std::ranges::none_of(known_, &KnownCandidate::takes_every_shape)) widest_takes_all();
+    if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all shapes of its cell");
+  }
+
+  /// The member that the set's own launch plan names, which is the rule with what members refuse.
+  [[nodiscard]] std::size_t member_on(const MemberMeasurements& measurements, const AxisValues& sizes) const {
+    const SetRule& rule = choice_.rule;
+    const std::size_t member = rule.member_of(run_.problem->environment(sizes));
+    return measurements.takes(report_.kernels.members[member].candidate, sizes) ? member : rule.fallback;
+  }
+
+  /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
+  void measure_regret(MemberMeasurements& measurements) {
+    const std::vector<Workload> shapes = codegen::sample_held_out(
+        *run_.problem, measurements.device().kind, kHeldOutTimed, agent::derive_seed(seed_, kRegretStream));
+    if (shapes.empty()) return;
+    tell(fmt::format("measuring the choice on {} shapes never seen", shapes.size()));
+    std::vector<MemberTimes> members;
+    for (const codegen::SetMember& member : report_.kernels.members) {
+      go_on();
+      const auto times = measurements.time(member.candidate, shapes);
+      if (!times || times->times_ns.size() != shapes.size()) return;
+      members.push_back(*times);
+    }
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const std::size_t chosen = member_on(measurements, shapes[i].axes);
+      const auto best =
+          std::ranges::min_element(members, {}, [&](const MemberTimes& one) { return one.times_ns[i]; });
+      if (!std::isfinite(members[chosen].times_ns[i])) continue;
+      ratios.push_back(members[chosen].times_ns[i] / best->times_ns[i]);
+      regret_shapes_.push_back({.workload = shapes[i],
+                                .held_out = true,
+                                .member = chosen + 1,
+                                .member_ns = members[chosen].times_ns[i],
+                                .best_ns = best->times_ns[i],
+                                .best_variant = best->variant});
+    }
+    if (!ratios.empty()) report_.record.regret = regret_of(ratios);
+  }
+
+  void complete_record() {
+    SetRecord& record = report_.record;
+    record.mean_ratio = choice_.mean_ratio;
+    record.worst_ratio = choice_.worst_ratio;
+    record.within_limits = choice_.within_limits;
+    std::set<std::string> layouts;
+    for (std::size_t i = 0; i < choice_.members.size(); ++i) {
+      const KnownCandidate& member = known_[choice_.members[i]];
+      if (!member.layout.empty()) layouts.insert(member.layout);
+      record.members.push_back({.variant = member.times.variant,
+                                .condition = codegen::shapes_of_member(report_.kernels, i),
+                                .fallback = i == choice_.rule.fallback});
+    }
+    record.prepared_copies = layouts.size();
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      const std::size_t member = choice_.rule.member_of(run_.problem->environment(shapes_[shape].axes));
+      const auto best = std::ranges::min_element(
+          known_, {}, [&](const KnownCandidate& one) { return one.times.times_ns[shape]; });
+      record.shapes.push_back({.workload = shapes_[shape],
+                               .member = member + 1,
+                               .member_ns = known_[choice_.members[member]].times.times_ns[shape],
+                               .best_ns = best->times.times_ns[shape],
+                               .best_variant = best->times.variant});
+    }
+    std::ranges::move(regret_shapes_, std::back_inserter(record.shapes));
+  }
+
+  /// The set as any candidate: evaluated, checked on held-out shapes, examined, measured again, written.
+  [[nodiscard]] SearchRun last_run() const {
+    SearchRun last = run_;
+    last.templates = {candidate_};
+    last.tune = false;
+    last.first_points.clear();
+    last.models.clear();
+    last.proposer = "search";
+    last.port.reset();
+    last.budgets = {};
+    last.own_kernel = false;
+    last.resume = false;
+    last.view = nullptr;
+    last.per_shape.reset();
+    last.set = SetPart{.set = set_, .role = "set"};
+    for (const SetMemberRecord& member : report_.record.members)
+      if (report_.record.members.size() > 1) last.parents.push_back(member.variant);
+    last.set_section = set_section(report_);
+    if (run_.on_progress)
+      last.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
+        run_.on_progress(together(spent_, progress), summary);
+      };
+    return last;
+  }
+
+  SearchOutcome finish() {
+    complete_record();
+    SearchOutcome outcome = run_search(last_run(), config_, store_, stop_);
+    outcome.loop.progress = together(spent_, std::move(outcome.loop.progress));
+    if (outcome.loop.best_variant) {
+      report_.record.variant = *outcome.loop.best_variant;
+      db::store_set(run_.per_shape->database, set_, *run_.problem, report_.record);
+    }
+    outcome.set = std::make_shared<const SetReport>(std::move(report_));
+    return outcome;
+  }
+
+  const SearchRun& run_;
+  const Config& config_;
+  VariantStore& store_;
+  const std::atomic<bool>& stop_;
+  RowId set_;
+  std::uint64_t seed_;
+  std::vector<Workload> shapes_;
+  agent::Progress spent_;  ///< on single shapes
+  std::vector<KnownCandidate> known_;
+  SetChoice choice_;
+  Candidate candidate_;  ///< the set
+  SetReport report_;
+  std::vector<SetShapeRecord> regret_shapes_;
+};
+
+}  // namespace
+
+SearchOutcome find_kernel(const SearchRun& run, const Config& config, VariantStore& store,
+                          const std::atomic<bool>& stop) {
+  return run.per_shape ? SetMaking(run, config, store, stop).make() : run_search(run, config, store, stop);
+}
+
+}  // namespace ak::app

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/search/search_run.h"
+#include "core/clock.h"
+#include "core/evaluation.h"
+#include "core/store.h"
+
+namespace ak::app {
+
+/// A candidate on some shapes.
+struct MemberTimes {
+  RowId variant = 0;
+  Outcome outcome;
+  std::vector<double> times_ns;  ///< by workload of the question; infinite where it does not take one
+};
+
+/// Checks and times candidates on shapes, one after another, in a search of its own that the store keeps. Blocks.
+class MemberMeasurements {
+ public:
+  /// @param set the set that they are for
+  MemberMeasurements(const SearchRun& run, const Config& config, VariantStore& store, RowId set,
+                     const std::atomic<bool>& stop);
+  ~MemberMeasurements();
+  MemberMeasurements(const MemberMeasurements&) = delete;
+  MemberMeasurements& operator=(const MemberMeasurements&) = delete;
+
+  [[nodiscard]] const DeviceFacts& device() const { return device_; }
+  /// Its launch plan can be resolved for a shape of these sizes on the device.
+  [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
+  /// Nothing where there was no answer: stopped, or a fault of the machine.
+  [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
+                                                const std::vector<Workload>& workloads);
+  /// Whether it is right on all of these; nothing as above. @param arm stored with it
+  [[nodiscard]] std::optional<MemberTimes> check(const Candidate& candidate,
+                                                 const std::vector<Workload>& workloads, std::string arm);
+
+ private:
+  [[nodiscard]] std::shared_ptr<const ProblemInstance> problem_of(const std::vector<Workload>& workloads);
+  [[nodiscard]] std::optional<MemberTimes> evaluate(const Candidate& candidate,
+                                                    const std::vector<Workload>& workloads, Depth depth,
+                                                    std::string arm);
+
+  const SearchRun& run_;
+  VariantStore& store_;
+  const std::atomic<bool>& stop_;
+  std::unique_ptr<Evaluator> evaluator_;
+  DeviceFacts device_;
+  SystemClock clock_;
+  /// By shapes: references and baselines of a problem are computed once.
+  std::map<std::string, std::shared_ptr<const ProblemInstance>> problems_;
+  RowId search_ = 0;
+  int iteration_ = 0;
+};
+
+}  // namespace ak::app

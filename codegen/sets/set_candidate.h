@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/plan/candidate.h"
+#include "core/plan/problem.h"
+#include "core/result.h"
+#include "core/sets/set_rule.h"
+
+namespace ak::codegen {
+
+struct SetMember {
+  Candidate candidate;            ///< at its point
+  bool takes_every_shape = true;  ///< false: there are shapes for which none of its launches happens
+};
+
+/// Tuned points, also of several templates, and the rule that picks one from the shape.
+struct KernelSet {
+  std::string name;  ///< of the candidate: "gemm_bf16.set.cu"
+  std::vector<SetMember> members;
+  SetRule rule;
+};
+
+/// The set as one candidate: its file has the code of every member in a namespace of its own, and its launch plan the
+/// launches of all, each where the rule chooses its member. A set of one is its member, unchanged. So whatever takes
+/// candidates takes sets. Errors: members with different compiler options, a plan or a file that would be too large.
+[[nodiscard]] Result<Candidate> set_candidate(const ProblemInstance& problem, const KernelSet& set);
+
+/// What prepared weights look like: candidates with the same text read one copy. Empty where it prepares none.
+[[nodiscard]] std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate);
+
+/// The rule in lines: "M <= 64 -> member 2: gemm_wgmma.cu BM=64"; the fallback last.
+[[nodiscard]] std::vector<std::string> rule_lines(const KernelSet& set);
+
+/// The shapes of a member in words: "M <= 64"; of the fallback "every other shape".
+[[nodiscard]] std::string shapes_of_member(const KernelSet& set, std::size_t member);
+
+/// "gemm_wgmma.cu BM=64 BN=256"
+[[nodiscard]] std::string point_text(const Candidate& candidate);
+
+}  // namespace ak::codegen

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous copies by threads (cp.async), from sm_80 on: 4, 8 or 16 bytes each to shared memory, in groups.
+//
+// A thread starts copies, closes a group and later waits for groups, oldest first; a barrier of the block then shows
+// them to the others. A pipeline of STAGES buffers keeps STAGES - 1 groups under way:
+//
+//   STAGES - 1 times: start, commit_copies()
+//   each step:        wait_copies<STAGES - 2>()  __syncthreads()  start the copies of step + STAGES - 1
+//                     commit_copies()  use the buffer of this step
+#pragma once
+
+#include <ak/threads.cuh>
+
+namespace ak {
+
+/// Copies BYTES, or zeros where `inside` does not hold; `from` must be valid all the same. Both are aligned to BYTES.
+/// 16 bytes go past L1. AHEAD: bytes that L2 fetches with them (0, 64, 128, 256).
+template <int BYTES = 16, int AHEAD = 0>
+__device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside = true) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  static_assert(AHEAD == 0 || AHEAD == 64 || AHEAD == 128 || AHEAD == 256);
+  const int bytes = inside ? BYTES : 0;
+  if constexpr (BYTES < 16) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(BYTES)
+                 : "memory");
+  } else if constexpr (AHEAD == 0) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  } else {
+    asm volatile("cp.async.cg.shared.global.L2::%3B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(AHEAD)
+                 : "memory");
+  }
+}
+
+/// Closes a group of this thread's copies; an empty one counts too.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits until at most LEFT of this thread's groups are under way.
+template <int LEFT>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+
+}  // namespace ak

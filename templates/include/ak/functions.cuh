@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of kernels' results: fast exponentials and reciprocals, and activations (relu, gelu, silu, gated pairs).
+//
+// The fast ones are one instruction of the special function unit (16 a clock and SM) with about 22 correct bits; they
+// take denormal numbers as 0. The precise ones cost tens of instructions.
+#pragma once
+
+namespace ak {
+
+/// 2^x and 1 / x as the hardware has them.
+__device__ __forceinline__ float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float fast_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// e^x as a multiplication and fast_exp2.
+__device__ __forceinline__ float fast_exp(float x) { return fast_exp2(x * 1.4426950408889634f); }
+
+/// The maximum of no numbers.
+__device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
+
+/// x, or 0 where it is below.
+__device__ __forceinline__ float relu(float x) { return fmaxf(x, 0.0f); }
+
+/// x / (1 + e^-x), with the fast exponential.
+__device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
+
+/// x times the normal distribution's integral up to x, exactly (erfc).
+__device__ __forceinline__ float gelu(float x) { return 0.5f * x * erfcf(-x * 0.70710678118654752f); }
+
+/// x / (1 + e^-u), fast: 4 instructions. For u far below 0 the quotient by an infinity is 0, as it should be.
+__device__ __forceinline__ float fast_gated(float x, float u) {
+  return __fdividef(x, 1.0f + fminf(__expf(-u), 1e37f));
+}
+/// silu and the approximation of gelu by tanh, fast.
+__device__ __forceinline__ float fast_silu(float x) { return fast_gated(x, x); }
+__device__ __forceinline__ float fast_gelu_tanh(float x) {
+  return fast_gated(x, 1.5957691216057308f * (x + 0.044715f * x * x * x));
+}
+/// The approximation of gelu by tanh, x / (1 + e^(-2 sqrt(2 / pi) (x + 0.044715 x^3))).
+__device__ __forceinline__ float gelu_tanh(float x) {
+  return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
+}
+
+/// gelu for results of 16 bits: max(x, 0) - |x|/2 erfc(|x| / sqrt(2)), with erfc(z) within 1.5e-7 as a polynomial in
+/// 1 / (1 + p z) times e^(-z z) (Abramowitz and Stegun, 7.1.26). About 12 instructions.
+__device__ __forceinline__ float gelu_to_16_bits(float x) {
+  const float a = fminf(fabsf(x), 64.0f);  // keeps infinity times zero away; the tail has vanished long before
+  const float t = fast_reciprocal(1.0f + 0.3275911f * 0.70710678f * a);
+  const float half_series =
+      t * (0.127414796f + t * (-0.142248368f + t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
+  return fmaxf(x, 0.0f) - a * half_series * fast_exp2(-0.72134752f * a * a);
+}
+
+/// Gated pairs: the function of `gate` times `up`.
+__device__ __forceinline__ float swiglu(float gate, float up) { return silu(gate) * up; }
+__device__ __forceinline__ float geglu(float gate, float up) { return gelu(gate) * up; }
+__device__ __forceinline__ float geglu_tanh(float gate, float up) { return gelu_tanh(gate) * up; }
+
+}  // namespace ak

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the budgets of a set are shared by its shapes, and what its searches have spent together.
+#include "app/sets/shape_tuning.h"
+
+#include <catch2/catch.hpp>
+
+namespace ak::app {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("shapes share evaluations to the last one, and each has one at least") {
+  agent::Budgets all;
+  all.max_evaluations = 11;
+  all.max_compilations = 2;
+  std::int64_t evaluations = 0;
+  for (std::size_t shape = 0; shape < 4; ++shape) {
+    const agent::Budgets share = share_of(all, shape, 4, {});
+    evaluations += share.max_evaluations.value();
+    CHECK(share.max_compilations == 1);
+    CHECK_FALSE(share.max_wall);
+  }
+  CHECK(evaluations == 11);
+}
+
+TEST_CASE("a shape gets an equal part of the time that those before it have left") {
+  agent::Budgets all;
+  all.max_wall = milliseconds(4'000);
+  CHECK(share_of(all, 0, 4, {}).max_wall == milliseconds(1'000));
+  CHECK(share_of(all, 1, 4, milliseconds(400)).max_wall == milliseconds(1'200));
+  CHECK(share_of(all, 3, 4, milliseconds(5'000)).max_wall == milliseconds(1));
+}
+
+TEST_CASE("money is divided, and a target of all shapes is no target of one") {
+  agent::Budgets all;
+  all.max_cost_usd = 2;
+  all.target_ns = 1'000;
+  const agent::Budgets share = share_of(all, 0, 4, {});
+  CHECK(share.max_cost_usd == 0.5);
+  CHECK_FALSE(share.target_ns);
+}
+
+TEST_CASE("what searches spent adds up, and a price that one of them lacks is lacking") {
+  agent::Progress before, now;
+  before.evaluated = 5, before.tokens = 100, before.cost_usd = 0.25, before.price_known = false;
+  now.evaluated = 1, now.tokens = 20, now.cost_usd = 0.5, now.best_ns = 7;
+  const agent::Progress all = together(before, now);
+  CHECK(all.evaluated == 6);
+  CHECK(all.tokens == 120);
+  CHECK(all.cost_usd == 0.75);
+  CHECK_FALSE(all.price_known);
+  CHECK(all.best_ns == 7);
+}
+
+}  // namespace ak::app

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of kernels as one candidate: what its plan does for which shape, and that its file compiles.
+#include "codegen/sets/set_candidate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "codegen/emit/emit.h"
+#include "codegen/export/export.h"
+#include "codegen/problem/problem_catalog.h"
+#include "codegen/sets/cell_shapes.h"
+#include "codegen/source/assemble.h"
+#include "core/text/file.h"
+#include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace ak;
+
+namespace {
+
+constexpr Arch kHopper{9, 0, 'a'};
+
+std::shared_ptr<const ProblemInstance> problem_of(const std::string& name, const std::string& dtype) {
+  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
+  return codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", dtype}}));
+}
+
+Candidate point_of(const ProblemInstance& problem, const std::string& file,
+                   const TunableValues& changed = {}) {
+  const auto found = std::ranges::find(problem.templates, file, &CandidateFile::name);
+  REQUIRE(found != problem.templates.end());
+  Candidate candidate = parse_candidate(found->name, found->source).value();
+  for (const auto& [name, value] : changed) candidate.tunables[name] = value;
+  return candidate;
+}
+
+/// "M <= 64 -> the first, every other shape -> the second".
+SetRule split_at(const std::string& quantity, std::int64_t limit) {
+  return {.cells = {{.bounds = {{quantity, false, limit}}, .member = 0},
+                    {.bounds = {{quantity, true, limit}}, .member = 1}},
+          .fallback = 1};
+}
+
+codegen::KernelSet set_of(std::vector<Candidate> candidates, SetRule rule) {
+  codegen::KernelSet set{.name = "set.cu", .members = {}, .rule = std::move(rule)};
+  for (Candidate& candidate : candidates) set.members.push_back({std::move(candidate), true});
+  return set;
+}
+
+ResolvedPlan resolved(const ProblemInstance& problem, const Candidate& candidate, const AxisValues& shape) {
+  Environment environment = problem.environment(shape);
+  for (const auto& [name, value] : candidate.tunables) environment[name] = value;
+  environment.merge(device_environment(runtime::nominal_device(kHopper), kHopper));
+  const Result<ResolvedPlan> plan = resolve(candidate.plan, environment);
+  if (!plan) FAIL(plan.error().message);
+  return *plan;
+}
+
+Candidate made(const ProblemInstance& problem, const codegen::KernelSet& set) {
+  const Result<Candidate> candidate = codegen::set_candidate(problem, set);
+  if (!candidate) FAIL(candidate.error().message);
+  return *candidate;
+}
+
+void require_builds(const ProblemInstance& problem, const Candidate& candidate) {
+  const Result<runtime::CudaToolkit> toolkit = runtime::find_cuda_toolkit();
+  if (!toolkit) FAIL(toolkit.error().message);
+  const Result<runtime::Nvrtc> nvrtc = runtime::load_nvrtc(toolkit->nvrtc_library);
+  if (!nvrtc) FAIL(nvrtc.error().message);
+  const Result<TranslationUnit> unit = codegen::assemble(problem, candidate, kHopper);
+  if (!unit) FAIL(unit.error().message);
+  const BuildResult built = runtime::Compiler{*nvrtc, *toolkit}.compile(*unit);
+  INFO(built.outcome.message << "\n" << built.log);
+  REQUIRE(built.outcome.status == Status::ok);
+  CHECK(built.kernels.size() == unit->kernels.size());
+  for (const Diagnostic& found : codegen::pre_check(problem, candidate)) FAIL(found.message);
+}
+
+/// A candidate of softmax with this plan and code.
+Candidate written(const std::string& plan, const std::string& code) {
+  const Result<Candidate> candidate =
+      parse_candidate("own.cu", fmt::format("/* alphakernel {} */\n{}", plan, code));
+  if (!candidate) FAIL(candidate.error().message);
+  return *candidate;
+}
+
+}  // namespace
+
+TEST_CASE("two points of one template are one program, whose plan launches what the rule chooses") {
+  const auto gemm = problem_of("gemm", "bfloat16");
+  const TunableValues small{{"BM", 64}, {"CONSUMERS", 1}, {"BN", 128}, {"CLUSTER", 1}, {"STAGES", 8}};
+  const codegen::KernelSet set =
+      set_of({point_of(*gemm, "gemm_wgmma.cu", small), point_of(*gemm, "gemm_wgmma.cu")}, split_at("M", 64));
+  const Candidate candidate = made(*gemm, set);
+  CHECK(candidate.tunables.empty());
+  CHECK(candidate.plan.let.front().first == "MEMBER");
+  CHECK(candidate.plan.let.front().second.text() == "1 if M <= 64 else 2");
+
+  const ResolvedPlan few = resolved(*gemm, candidate, {{"M", 64}, {"N", 4096}, {"K", 512}}),
+                     many = resolved(*gemm, candidate, {{"M", 65}, {"N", 4096}, {"K", 512}}),
+                     odd = resolved(*gemm, candidate, {{"M", 65}, {"N", 4095}, {"K", 512}});
+  REQUIRE(few.launches.size() == 1);
+  CHECK(few.launches[0].kernel == "member_1::gemm_wgmma");
+  CHECK(few.launches[0].block[0] == 256);
+  CHECK(many.launches.at(0).kernel == "member_2::gemm_wgmma");
+  CHECK(many.launches[0].block[0] == 384);
+  CHECK(odd.launches.at(0).kernel == "member_2::gemm_any");
+  // The same launches as the member's own plan has, and descriptors of it alone.
+  const ResolvedPlan alone = resolved(*gemm, set.members[1].candidate, {{"M", 65}, {"N", 4096}, {"K", 512}});
+  CHECK(many.launches[0].grid == alone.launches[0].grid);
+  CHECK(many.launches[0].shared_bytes == alone.launches[0].shared_bytes);
+  REQUIRE(many.tensor_maps.size() == 3);
+  CHECK(many.tensor_maps[0].name == "member_2_map_a");
+  CHECK(many.tensor_maps[0].box == alone.tensor_maps[0].box);
+  CHECK(odd.tensor_maps.empty());
+  require_builds(*gemm, candidate);
+}
+
+TEST_CASE("members of several templates share a file, and workspace is that of the chosen one") {
+  const auto gemm = problem_of("gemm", "float16");
+  const Candidate split_k = point_of(*gemm, "gemm_mma.cu", {{"SPLIT_K", 4}});
+  const codegen::KernelSet set =
+      set_of({split_k, point_of(*gemm, "gemm_wgmma.cu")}, split_at("M * N", 100'000));
+  const Candidate candidate = made(*gemm, set);
+  const auto workspace = [&](const AxisValues& shape) {
+    std::int64_t count = 0;
+    for (const ResolvedWorkspace& space : resolved(*gemm, candidate, shape).workspace) count += space.count;
+    return count;
+  };
+  CHECK(workspace({{"M", 64}, {"N", 256}, {"K", 4096}}) > 0);
+  CHECK(workspace({{"M", 4096}, {"N", 4096}, {"K", 4096}}) == 0);
+  require_builds(*gemm, candidate);
+}
+
+TEST_CASE("the finished file of a set is read back with its rule, and says it in words") {
+  const auto softmax = problem_of("softmax", "float32");
+  const codegen::KernelSet set = set_of({point_of(*softmax, "softmax_registers.cu"),
+                                         point_of(*softmax, "softmax_online.cu", {{"BLOCK", 1024}})},
+                                        split_at("N", 2048));
+  const Candidate candidate = made(*softmax, set);
+  const std::string text = codegen::emit_kernel(*softmax, candidate);
+  CHECK_THAT(text, Catch::Contains("//   N <= 2048 -> member 1: softmax_registers.cu"));
+  CHECK_THAT(text, Catch::Contains("//   every other shape -> member 2: softmax_online.cu BLOCK=1024"));
+  const Result<Candidate> again = parse_candidate("k.cu", text);
+  REQUIRE(again.ok());
+  CHECK(again->plan.let.front().second.text() == "1 if N <= 2048 else 2");
+  CHECK(resolved(*softmax, *again, {{"M", 3}, {"N", 5000}}).launches.at(0).kernel ==
+        "member_2::softmax_online");
+  require_builds(*softmax, *again);
+}
+
+TEST_CASE("a set is exported as any kernel is") {
+  const auto gemm = problem_of("gemm", "bfloat16");
+  const codegen::KernelSet set =
+      set_of({point_of(*gemm, "gemm_mma.cu", {{"SPLIT_K", 4}}), point_of(*gemm, "gemm_wgmma.cu")},
+             split_at("M", 64));
+  const auto files = codegen::export_files(*gemm, made(*gemm, set), kHopper,
+                                           {.version = "1.0", .measured = "Nowhere.\n", .origin = "Yours."});
+  REQUIRE(files.ok());
+  if (std::system("nvcc --version > /dev/null 2>&1") != 0) {
+    WARN("skipped: there is no nvcc on PATH, so exported files are not compiled");
+    return;
+  }
+  const ak::testing::TemporaryFolder folder;
+  for (const codegen::ExportedFile& file : *files) {
+    std::filesystem::create_directories((folder / file.path).parent_path());
+    write_file_atomically(folder / file.path, file.text);
+  }
+  const std::string command = fmt::format(
+      "cd '{}' && nvcc -std=c++20 -gencode arch=compute_90a,code=sm_90a -Werror all-warnings -O1 -c "
+      "{}_launch.cu -o l.o "
+      "> output.txt 2>&1",
+      folder.path().string(), codegen::export_name(gemm->definition));
+  const int status = std::system(command.c_str());
+  INFO(read_file(folder / "output.txt"));
+  CHECK(status == 0);
+}
+
+TEST_CASE("a set of one is its member, unchanged") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate member = point_of(*softmax, "softmax_online.cu", {{"BLOCK", 64}});
+  const SetRule rule{.cells = {{.bounds = {}, .member = 0}}, .fallback = 0};
+  const Candidate candidate = made(*softmax, set_of({member}, rule));
+  CHECK(candidate.variant_hash() == member.variant_hash());
+  CHECK(codegen::rule_lines(set_of({member}, rule))
+            .front()
+            .starts_with("every shape -> member 1: softmax_online.cu"));
+}
+
+TEST_CASE("what a member says of sizes keeps it from shapes that it does not take: the fallback takes them") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate picky = written(
+      R"({"constraints": ["N % 4 == 0"], "let": {"QUADS": "N / 4"}, "workspace": [{"name": "w", "dtype": "float32", "count": "QUADS"}],
+          "launches": [{"kernel": "rows", "grid": ["M"], "block": [64], "args": ["x", "y", "w", {"i64": "QUADS"}]}]})",
+      "__global__ void rows(const scalar_t* x, scalar_t* y, float* w, long long quads) {}\n");
+  const Candidate candidate =
+      made(*softmax, set_of({picky, point_of(*softmax, "softmax_online.cu")}, split_at("N", 1000)));
+  CHECK(resolved(*softmax, candidate, {{"M", 2}, {"N", 8}}).launches.at(0).kernel == "member_1::rows");
+  // N / 4 has no value for 9, and nobody asks for it.
+  CHECK(resolved(*softmax, candidate, {{"M", 2}, {"N", 9}}).launches.at(0).kernel ==
+        "member_2::softmax_online");
+  CHECK(resolved(*softmax, candidate, {{"M", 2}, {"N", 1001}}).launches.at(0).kernel ==
+        "member_2::softmax_online");
+  require_builds(*softmax, candidate);
+}
+
+TEST_CASE("what the fallback refuses the set refuses, by its constraint") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate picky = written(R"({"constraints": ["N % 4 == 0"],
+                  "launches": [{"kernel": "rows", "grid": ["M"], "block": [64], "args": ["x", "y"]}]})",
+                                  "__global__ void rows(const scalar_t* x, scalar_t* y) {}\n");
+  const Candidate candidate =
+      made(*softmax, set_of({point_of(*softmax, "softmax_online.cu"), picky}, split_at("N", 1000)));
+  Environment environment = softmax->environment({{"M", 2}, {"N", 1001}});
+  environment.merge(device_environment(runtime::nominal_device(kHopper), kHopper));
+  const Result<ResolvedPlan> plan = resolve(candidate.plan, environment);
+  REQUIRE_FALSE(plan.ok());
+  CHECK_THAT(plan.error().message, Catch::Contains("does not hold"));
+}
+
+TEST_CASE("macros, kernels of C, constants and types of members stay apart") {
+  const auto softmax = problem_of("softmax", "float32");
+  const auto member = [](int lanes) {
+    return written(
+        fmt::format(R"({{"tunables": {{"LANES": {{"values": [{0}]}}}},
+                        "launches": [{{"kernel": "scale", "grid": ["M"], "block": ["LANES"], "args": ["x", "y"]}},
+                                     {{"kernel": "tile<Pair, LANES>", "grid": [1], "block": ["LANES"], "args": ["y"]}}]}})",
+                    lanes),
+        fmt::format(
+            "#ifndef ALPHAKERNEL\nconstexpr int LANES = 1;\nusing scalar_t = float;\n#endif\n"
+            "#define WIDTH {0}\n#if AK_LANES != {0}\n#error another member's macro\n#endif\n"
+            "struct Pair {{ float at[WIDTH]; }};\n"
+            "extern \"C\" __global__ void scale(const scalar_t* x, scalar_t* y) {{ y[0] = x[0] * LANES; }}\n"
+            "template <class T, int COUNT> __global__ void tile(scalar_t* y) {{\n"
+            "  static_assert(sizeof(T) == 4 * COUNT && WIDTH == COUNT);\n}}\n",
+            lanes));
+  };
+  const Candidate candidate = made(*softmax, set_of({member(32), member(64)}, split_at("N", 1000)));
+  CHECK(resolved(*softmax, candidate, {{"M", 2}, {"N", 8}}).launches.at(1).kernel ==
+        "member_1::tile<member_1::Pair, (32)>");
+  require_builds(*softmax, candidate);
+}
+
+TEST_CASE("members with different compiler options are no set") {
+  const auto softmax = problem_of("softmax", "float32");
+  Candidate fast = point_of(*softmax, "softmax_online.cu");
+  fast.plan.options = {"fast_math"};
+  const Result<Candidate> set = codegen::set_candidate(
+      *softmax, set_of({fast, point_of(*softmax, "softmax_registers.cu")}, split_at("N", 9)));
+  REQUIRE_FALSE(set.ok());
+  CHECK_THAT(set.error().message, Catch::Contains("compiled with different options"));
+}
+
+TEST_CASE("members whose preparation does the same read one copy, and are told apart where it does not") {
+  const auto linear = problem_of("linear", "float32");
+  const Candidate one = point_of(*linear, "linear_transposed.cu", {{"ROWS", 1}}),
+                  eight = point_of(*linear, "linear_transposed.cu", {{"ROWS", 8}, {"BLOCK", 256}});
+  CHECK(codegen::prepared_layout(*linear, one) == codegen::prepared_layout(*linear, eight));
+  const Candidate candidate = made(*linear, set_of({one, eight}, split_at("M", 8)));
+  const ResolvedPlan plan = resolved(*linear, candidate, {{"M", 64}, {"N", 96}, {"K", 64}});
+  REQUIRE(plan.prepare.size() == 1);
+  CHECK(plan.prepare[0].kernel == "member_1::transpose_weight");
+  CHECK(plan.workspace.size() == 1);
+  CHECK(std::get<ResolvedPointer>(plan.launches.at(0).arguments.at(1)).name == "member_1_columns");
+  require_builds(*linear, candidate);
+
+  // The same code with a constant in the preparation, which is another layout for another value.
+  std::string source = one.source;
+  source.replace(source.find("columns[(first_k + i) * n"), 25, "columns[(first_k + i) * n + 0 * ROWS");
+  Candidate other = parse_candidate("other.cu", source).value(), third = other;
+  third.tunables["ROWS"] = 8;
+  CHECK(codegen::prepared_layout(*linear, other) != codegen::prepared_layout(*linear, third));
+  const ResolvedPlan two = resolved(*linear, made(*linear, set_of({other, third}, split_at("M", 8))),
+                                    {{"M", 64}, {"N", 96}, {"K", 64}});
+  CHECK(two.prepare.size() == 2);
+  CHECK(two.workspace.size() == 2);
+  CHECK(codegen::prepared_layout(*problem_of("softmax", "float32"),
+                                 point_of(*problem_of("softmax", "float32"), "softmax_online.cu"))
+            .empty());
+}
+
+TEST_CASE("the shapes of a cell lie in it, on both sides of its limits, and are the same every time") {
+  const auto gemm = problem_of("gemm", "float32");
+  const SetRule rule{.cells = {{.bounds = {{"M", false, 40}}, .member = 0},
+                               {.bounds = {{"M", true, 40}, {"N * K", false, 5000}}, .member = 1},
+                               {.bounds = {{"M", true, 40}, {"N * K", true, 5000}}, .member = 0}},
+                     .fallback = 0};
+  for (std::size_t cell = 0; cell < rule.cells.size(); ++cell) {
+    const auto shapes = codegen::cell_shapes(*gemm, rule, cell, DeviceKind::emulator, {}, 1);
+    CHECK(shapes.size() >= 8 + 8);
+    const auto again = codegen::cell_shapes(*gemm, rule, cell, DeviceKind::emulator, {}, 1);
+    CHECK(std::ranges::equal(shapes, again, {}, &Workload::axes, &Workload::axes));
+    std::int64_t least = 1'000'000, most = 0, product = 0;
+    for (const Workload& shape : shapes) {
+      CHECK(rule.cell_of(gemm->environment(shape.axes)) == cell);
+      least = std::min(least, shape.axes.at("M")), most = std::max(most, shape.axes.at("M"));
+      if (shape.axes.at("N") * shape.axes.at("K") <= 5000)
+        product = std::max(product, shape.axes.at("N") * shape.axes.at("K"));
+    }
+    CHECK(least == (cell == 0 ? 1 : 41));
+    CHECK(most == (cell == 0 ? 40 : 160));
+    if (cell == 1) CHECK(product > 4800);
+  }
+}
+
+TEST_CASE("a cell beyond the ranges of a problem is checked between its timed shapes") {
+  const auto gemm = problem_of("gemm", "float32");
+  const SetRule rule = split_at("M", 5000);
+  const std::vector<AxisValues> timed{{{"M", 64}, {"N", 64}, {"K", 64}}, {{"M", 6000}, {"N", 64}, {"K", 64}}};
+  const auto shapes = codegen::cell_shapes(*gemm, rule, 1, DeviceKind::emulator, timed, 1);
+  REQUIRE(shapes.size() == 1);
+  CHECK(shapes.front().axes == timed[1]);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel for each device header: device_headers_test.cpp knows what they give.
+#include <cuda_fp16.h>
+
+#include <ak/barriers.cuh>
+#include <ak/clusters.cuh>
+#include <ak/copies.cuh>
+#include <ak/epilogue.cuh>
+#include <ak/functions.cuh>
+#include <ak/handover.cuh>
+#include <ak/narrow.cuh>
+#include <ak/philox.cuh>
+#include <ak/reduce.cuh>
+#include <ak/swizzle.cuh>
+#include <ak/threads.cuh>
+#include <ak/tiles.cuh>
+#include <ak/tma.cuh>
+#include <ak/vectors.cuh>
+
+template <class T, int COUNT, ak::Cache LOAD, ak::Cache STORE>
+__device__ void copy_packs(const T* x, T* y, int packs) {
+  for (int i = threadIdx.x; i < packs; i += blockDim.x) ak::store<STORE>(y + i * COUNT, ak::load<COUNT, LOAD>(x + i * COUNT));
+}
+
+extern "C" {
+
+// ---- vectors: x and y have 64 bytes for each of the four parts
+
+__global__ void vectors(const unsigned char* x, unsigned char* y) {
+  using ak::Cache;
+  copy_packs<unsigned char, 2, Cache::plain, Cache::streaming>(x, y, 32);
+  copy_packs<unsigned short, 2, Cache::read_only, Cache::l2>(reinterpret_cast<const unsigned short*>(x + 64),
+                                                             reinterpret_cast<unsigned short*>(y + 64), 16);
+  copy_packs<unsigned int, 2, Cache::streaming, Cache::plain>(reinterpret_cast<const unsigned int*>(x + 128),
+                                                              reinterpret_cast<unsigned int*>(y + 128), 8);
+  copy_packs<float, 4, Cache::l2, Cache::streaming>(reinterpret_cast<const float*>(x + 192),
+                                                    reinterpret_cast<float*>(y + 192), 4);
+}
+
+__global__ void pack_sums(const __half* x, float* y) { y[threadIdx.x] = ak::sum_of(ak::load<8>(x + threadIdx.x * 8)); }
+
+// ---- reduce: a row of 128 threads, two rows a block
+
+__global__ void rows(const float* x, float* sums, float* maxima) {
+  const int at = threadIdx.y * 128 + threadIdx.x;
+  sums[at] = ak::reduce_row<128, 2, 0>(x[at], ak::Sum());
+  maxima[at] = ak::reduce_row<128, 2, 1>(x[at], ak::Maximum());
+}
+__global__ void lanes(const float* x, float* eight, float* quad) {
+  eight[threadIdx.x] = ak::reduce_lanes<8>(x[threadIdx.x], ak::Sum());
+  quad[threadIdx.x] = ak::reduce_quad(x[threadIdx.x], ak::Minimum());
+}
+__global__ void whole_block(const float* x, float* y) {
+  const float sum = ak::block_sum<256>(x[threadIdx.x]);
+  if (threadIdx.x == 0) y[0] = sum;
+}
+
+// ---- handover
+
+__global__ void last_block_adds(int* parts, unsigned int* arrived, int* total) {
+  if (threadIdx.x == 0) parts[blockIdx.x] = blockIdx.x + 1;
+  if (!ak::is_last_block(arrived)) return;
+  if (threadIdx.x != 0) return;
+  int sum = 0;
+  for (int i = 0; i < gridDim.x; ++i) sum += __ldcg(parts + i);
+  *total = sum;
+}
+__global__ void in_turn(unsigned int* turnstile, int* state) {
+  ak::wait_turn(turnstile, blockIdx.x);
+  if (threadIdx.x == 0) __stcg(state, __ldcg(state) * 3 + static_cast<int>(blockIdx.x));
+  ak::pass_turn(turnstile);
+}
+
+// ---- barriers: a warp fills a ring of three stages of 64 words, another reads them
+
+__global__ void ring(const int* x, int* y, int steps) {
+  __shared__ __align__(128) int stages[3][64];
+  __shared__ __align__(8) unsigned long long barriers[6];
+  const ak::u32 full = ak::shared_address(barriers), empty = full + 3 * 8;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < 3; ++stage) {
+      ak::barrier_init(full + stage * 8, 1);
+      ak::barrier_init(empty + stage * 8, 32);
+    }
+    ak::publish_barriers();
+  }
+  __syncthreads();
+  ak::Ring<3> ring;
+  if (ak::warp_index() == 0) {
+    for (int step = 0; ak::lane_index() == 0 && step < steps; ++step, ring.advance()) {
+      ak::barrier_wait(ring.of(empty), ring.parity ^ 1);
+      ak::barrier_expect(ring.of(full), 256);
+      ak::bulk_load(ak::shared_address(stages[ring.stage]), x + step * 64, 256, ring.of(full));
+    }
+  } else {
+    for (int step = 0; step < steps; ++step, ring.advance()) {
+      ak::barrier_wait(ring.of(full), ring.parity);
+      for (int i = ak::lane_index(); i < 64; i += 32) y[step * 64 + i] = 2 * stages[ring.stage][i];
+      ak::barrier_arrive(ring.of(empty));
+    }
+  }
+}
+
+// ---- threads: one group of warps hands over to the other
+
+__global__ void named_barriers(int* y) {
+  __shared__ int words[32];
+  if (ak::warp_index() == 0) {
+    words[ak::lane_index()] = ak::lane_index() * 7;
+    ak::named_barrier_arrive<64>(3);
+  } else {
+    ak::named_barrier<64>(3);
+    y[ak::lane_index()] = words[31 - ak::lane_index()] + ak::uniform(ak::lane_index() + 1);
+  }
+}
+
+// ---- clusters
+
+__global__ void cluster_sums(const float* x, float* y) {
+  const float own = ak::reduce_row<64, 1, 5>(x[blockIdx.x * 64 + threadIdx.x], ak::Sum());
+  y[blockIdx.x * 64 + threadIdx.x] = ak::reduce_cluster<4>(own, ak::Sum()) + 1000.0f * ak::cluster_rank();
+  ak::cluster_sync();
+}
+
+// ---- tma: a box of 8 lines of 64 halves, swizzled in 128 bytes
+
+__global__ void tma_box(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to,
+                        unsigned short* chunks) {
+  extern __shared__ __align__(1024) unsigned char tile[];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier), at = ak::shared_address(tile);
+  if (threadIdx.x == 0) {
+    ak::barrier_init(full, 1);
+    ak::publish_barriers();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ak::prefetch_map(&from);
+    ak::barrier_expect(full, 1024);
+    ak::tma_load(at, &from, full, 64, 8);
+  }
+  ak::barrier_wait(full, 0);
+  for (int i = threadIdx.x; i < 64; i += blockDim.x)  // the first element of every chunk, by line and chunk
+    chunks[i] = *reinterpret_cast<const unsigned short*>(tile + ak::swizzled(i / 8, i % 8));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ak::fence_shared_writes();
+    ak::tma_store(&to, at, 0, 8);
+    ak::commit_stores();
+    ak::wait_stores<0>();
+  }
+}
+
+__global__ void tma_multicast(const __grid_constant__ CUtensorMap from, unsigned short* y) {
+  extern __shared__ __align__(1024) unsigned char tile[];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier), at = ak::shared_address(tile);
+  if (threadIdx.x == 0) {
+    ak::barrier_init(full, 1);
+    ak::publish_barriers();
+    ak::barrier_expect(full, 1024);
+  }
+  ak::cluster_sync();
+  if (threadIdx.x == 0 && ak::cluster_rank() == 0) ak::tma_load_multicast(at, &from, full, 3, 0, 0);
+  ak::barrier_wait(full, 0);
+  y[blockIdx.x * 8 + threadIdx.x] = *reinterpret_cast<const unsigned short*>(tile + ak::swizzled(threadIdx.x, 0));
+  ak::cluster_sync();
+}
+
+// Boxes of 16 floats of tensors with 1, 3 and 4 dimensions, loaded one behind the other, added twice to `sums`, and stored
+// from there on in `last`.
+__global__ void tma_dimensions(const __grid_constant__ CUtensorMap one, const __grid_constant__ CUtensorMap three,
+                               const __grid_constant__ CUtensorMap four, const __grid_constant__ CUtensorMap sums,
+                               const __grid_constant__ CUtensorMap last) {
+  __shared__ __align__(128) float boxes[3][32];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier);
+  if (threadIdx.x != 0) return;
+  ak::barrier_init(full, 1);
+  ak::publish_barriers();
+  ak::barrier_expect(full, 3 * 64);
+  ak::tma_load(ak::shared_address(boxes[0]), &one, full, 8);
+  ak::tma_load(ak::shared_address(boxes[1]), &three, full, 4, 1, 1);
+  ak::tma_load(ak::shared_address(boxes[2]), &four, full, 4, 0, 1, 2);
+  ak::barrier_wait(full, 0);
+  for (int box = 0; box < 3; ++box) {
+    ak::tma_add(&sums, ak::shared_address(boxes[box]), 0, box);
+    ak::tma_add(&sums, ak::shared_address(boxes[box]), 0, box);
+  }
+  ak::tma_store(&last, ak::shared_address(boxes[2]), 0, 0, 0);
+  ak::commit_stores();
+  ak::wait_stores_read<0>();
+  ak::wait_stores<0>();
+}
+
+// ---- barriers that copies and other blocks arrive at
+
+__global__ void copies_arrive(const int* x, int* y) {
+  __shared__ __align__(16) int words[128];
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 full = ak::shared_address(&barrier);
+  if (threadIdx.x == 0) ak::barrier_init(full, 32);
+  __syncthreads();
+  ak::copy_async(ak::shared_address(words + threadIdx.x * 4), x + threadIdx.x * 4);
+  ak::barrier_arrive_after_copies(full);
+  ak::barrier_wait(full, 0);
+  y[threadIdx.x] = words[127 - threadIdx.x * 4];
+}
+__global__ void neighbours(float* y) {
+  __shared__ float own;
+  __shared__ __align__(8) unsigned long long barrier;
+  const ak::u32 rank = ak::cluster_rank(), next = (rank + 1) % ak::cluster_size();
+  if (threadIdx.x == 0) {
+    ak::barrier_init(ak::shared_address(&barrier), 1);
+    ak::publish_barriers();
+    own = 10.0f + rank;
+  }
+  ak::cluster_sync();
+  if (threadIdx.x == 0) ak::barrier_arrive_at(ak::shared_address(&barrier), next);
+  ak::barrier_wait(ak::shared_address(&barrier), 0);
+  y[blockIdx.x * 32 + threadIdx.x] = ak::load_remote(ak::remote_address(ak::shared_address(&own), next));
+  ak::cluster_sync();
+}
+
+// ---- copies: three buffers; what is at `count` or behind arrives as zeros
+
+__global__ void copies(const int* x, int* y, int steps, int count) {
+  __shared__ __align__(16) int buffers[3][128];
+  const auto start = [&](int step) {
+    const int first = step * 128 + threadIdx.x * 4;
+    const bool inside = step < steps && first < count;
+    ak::copy_async(ak::shared_address(&buffers[step % 3][threadIdx.x * 4]), inside ? x + first : x, inside);
+    ak::commit_copies();
+  };
+  start(0);
+  start(1);
+  for (int step = 0; step < steps; ++step) {
+    ak::wait_copies<1>();
+    __syncthreads();
+    start(step + 2);
+    for (int i = threadIdx.x; i < 128; i += 32) y[step * 128 + i] = buffers[step % 3][127 - i];
+  }
+  ak::wait_copies<0>();
+}
+__global__ void small_copies(const int* x, int* y) {
+  __shared__ __align__(16) int words[96];
+  ak::copy_async<4>(ak::shared_address(words + threadIdx.x), x + threadIdx.x);
+  ak::copy_async<8, 0>(ak::shared_address(words + 32 + threadIdx.x * 2), x + 32 + threadIdx.x * 2, threadIdx.x < 16);
+  ak::commit_copies();
+  ak::wait_copies<0>();
+  __syncthreads();
+  for (int i = threadIdx.x; i < 96; i += 32) y[i] = words[i];
+}
+
+// ---- functions and epilogue
+
+__global__ void functions(const float* x, float* y, int count) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    const float v = x[i];
+    const float all[] = {ak::relu(v),           ak::silu(v),         ak::gelu(v),        ak::fast_silu(v),
+                         ak::fast_gelu_tanh(v), ak::gelu_tanh(v),    ak::gelu_to_16_bits(v), ak::fast_exp(v),
+                         ak::fast_reciprocal(v), ak::swiglu(v, 2.0f), ak::geglu(v, 3.0f), ak::geglu_tanh(v, 4.0f)};
+    for (int f = 0; f < 12; ++f) y[f * count + i] = all[f];
+  }
+}
+__global__ void epilogue(const float* sums, const __half* bias, const __half* residual, const float* rows, float* y) {
+  const int row = threadIdx.y, column = threadIdx.x, at = row * 8 + column;
+  const auto steps = ak::chain(ak::Scale{2.0f}, ak::ScaleRows{rows}, ak::ScaleColumns{rows}, ak::AddBias<__half>{bias},
+                               ak::AddResidual<__half>{residual, 8, 0.5f}, ak::Apply<ak::relu>{});
+  y[at] = steps(sums[at], row, column);
+}
+
+// ---- philox
+
+__global__ void random_words(unsigned long long seed, unsigned long long first, unsigned int stream, uint4* y) {
+  y[threadIdx.x] = ak::philox(seed, first + threadIdx.x, stream);
+}
+__global__ void dropout(unsigned long long seed, float p, float* four, float* single) {
+  const ak::Dropout drop(seed, p);
+  const int first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+  float x[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+  drop.apply(x, first);
+  for (int i = 0; i < 4; ++i) four[first + i] = x[i];
+  for (int i = 0; i < 4; ++i) single[first + i] = drop.at(1.0f, first + i);
+}
+
+// ---- narrow
+
+__global__ void fp8(const float* x, unsigned int* e4m3, unsigned int* e5m2, float* back) {
+  const float* four = x + threadIdx.x * 4;
+  e4m3[threadIdx.x] = ak::pack_fp8<ak::e4m3>(four[0], four[1], four[2], four[3]);
+  e5m2[threadIdx.x] = ak::pack_fp8<ak::e5m2>(four[0], four[1], four[2], four[3]);
+  const __half2 low = ak::unpack_fp8<ak::e4m3>(e4m3[threadIdx.x]), high = ak::unpack_fp8<ak::e5m2>(e5m2[threadIdx.x] >> 16);
+  back[threadIdx.x * 4] = __low2float(low);
+  back[threadIdx.x * 4 + 1] = __high2float(low);
+  back[threadIdx.x * 4 + 2] = __low2float(high);
+  back[threadIdx.x * 4 + 3] = __high2float(high);
+}
+__global__ void four_bits(const unsigned int* x, float* halves, float* bfloats, int* whole, unsigned int* again) {
+  __half2 h[4];
+  __nv_bfloat162 b[4];
+  ak::unpack_int4(x[threadIdx.x], h);
+  ak::unpack_int4(x[threadIdx.x], b, 3);
+  int numbers[8];
+  for (int i = 0; i < 8; ++i) {
+    const int at = threadIdx.x * 8 + i;
+    halves[at] = i < 4 ? __low2float(h[i]) : __high2float(h[i - 4]);
+    bfloats[at] = i < 4 ? __low2float(b[i]) : __high2float(b[i - 4]);
+    whole[at] = numbers[i] = ak::int4_at(x[threadIdx.x], i);
+  }
+  again[threadIdx.x] = ak::pack_int4(numbers);
+}
+__global__ void eight_bits(const float* x, unsigned int* y) { y[0] = ak::pack_int8(x[0], x[1], x[2], x[3]); }
+__global__ void pairs(const float* x, unsigned int* y, float* back) {
+  y[0] = ak::pack_pair<ak::bf16>(x[0], x[1]);
+  y[1] = ak::pack_pair<ak::f16>(x[0], x[1]);
+  y[2] = ak::round_to_tf32(x[2]);
+  const float2 b = ak::unpack_pair<ak::bf16>(y[0]), h = ak::unpack_pair<ak::f16>(y[1]);
+  back[0] = b.x, back[1] = b.y, back[2] = h.x, back[3] = h.y;
+}
+
+// ---- tiles
+
+__global__ void grouped(int* counts, int* rows, int down, int across) {
+  for (int i = threadIdx.x; i < down * across; i += blockDim.x) {
+    const ak::TilePlace at = ak::grouped_place<4>(i, down, across);
+    rows[i] = at.row;
+    atomicAdd(&counts[at.row * across + at.column], 1);
+  }
+}
+__global__ void shared_slices(int* counts, int* owners, int tiles, int slices) {
+  ak::StreamK work(tiles, slices, blockIdx.x, gridDim.x);
+  while (work.more()) {
+    const ak::TilePart part = work.next();
+    for (int i = 0; i < part.count; ++i) atomicAdd(&counts[part.tile * slices + part.first + i], 1);
+    if (part.first_part) atomicAdd(&owners[part.tile], 1);
+    if (part.last_part) atomicAdd(&owners[part.tile], 100);
+  }
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    for (int split = 0; split < 3; ++split) {
+      const ak::TilePart part = ak::split_part<3>(tile, slices, split);
+      for (int i = 0; i < part.count; ++i) atomicAdd(&counts[tile * slices + part.first + i], 10);
+    }
+  }
+}
+
+}  // extern "C"

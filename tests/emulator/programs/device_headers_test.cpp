@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device headers (templates/include/ak), one by one, against a model of what each promises.
+#include <cuda.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "core/plan/random_input.h"
+#include "emulator/numbers/small_floats.h"
+#include "runtime/emulated/emulated_tensor_map.h"
+#include "tests/emulator/programs/cuda_library.h"
+
+namespace ak::emulator::test {
+namespace {
+
+CudaProgram header_program(const std::string& kernel) { return library_kernel("device_headers.cu", kernel); }
+
+LaunchRequest blocks_of(std::uint32_t blocks, std::uint32_t threads, std::uint32_t rows = 1) {
+  LaunchRequest request;
+  request.grid = {blocks, 1, 1};
+  request.block = {threads, rows, 1};
+  request.options.instruction_budget = 50'000'000;
+  return request;
+}
+
+std::vector<float> numbers(std::size_t count, std::uint64_t seed = 1) {
+  std::vector<float> values;
+  for (const int value : random_integers<int>(count, 2001, seed))
+    values.push_back(static_cast<float>(value - 1000));
+  return values;
+}
+
+std::vector<std::uint16_t> halves(const std::vector<float>& values) {
+  std::vector<std::uint16_t> result;
+  for (const float value : values) result.push_back(static_cast<std::uint16_t>(float_to_f16(value)));
+  return result;
+}
+
+double gelu(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
+double silu(double x) { return x / (1 + std::exp(-x)); }
+double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
+
+struct alignas(128) TensorMap {
+  CUtensorMap map;
+};
+
+/// Of `lines` lines of `columns` halves, boxes of 8 lines of 64, swizzled in 128 bytes.
+TensorMap map_of_halves(std::uint64_t address, std::uint64_t columns, std::uint64_t lines) {
+  TensorMap map;
+  const cuuint64_t dims[] = {columns, lines}, strides[] = {columns * 2};
+  const cuuint32_t box[] = {64, 8}, steps[] = {1, 1};
+  REQUIRE(runtime::encode_emulated_tensor_map(
+              &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(address), dims, strides,
+              box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+              CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  return map;
+}
+
+/// Of floats, with these extents, innermost first, and boxes of 16 floats in all.
+TensorMap map_of_floats(std::uint64_t address, const std::vector<cuuint64_t>& extents,
+                        const std::vector<cuuint32_t>& box) {
+  TensorMap map;
+  std::vector<cuuint64_t> strides;
+  for (std::uint64_t d = 0, bytes = 4; d + 1 < extents.size(); ++d) strides.push_back(bytes *= extents[d]);
+  const std::vector<cuuint32_t> steps(extents.size(), 1);
+  REQUIRE(runtime::encode_emulated_tensor_map(
+              &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, static_cast<cuuint32_t>(extents.size()),
+              reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps.data(),
+              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  return map;
+}
+
+}  // namespace
+
+TEST_CASE("ak/vectors.cuh loads and stores packs of every width with every hint") {
+  CudaProgram program = header_program("vectors");
+  const auto bytes = random_integers<std::uint8_t>(256, 256);
+  const auto y = program.memory(256);
+  program.argument(program.upload(bytes)).argument(y);
+  program.launch_cleanly(blocks_of(1, 8));
+  check_equal(program.download<std::uint8_t>(y, 256), bytes);
+}
+
+TEST_CASE("ak/vectors.cuh adds the elements of a pack up") {
+  CudaProgram program = header_program("pack_sums");
+  const auto values = numbers(32 * 8);
+  std::vector<float> expected(32);
+  for (std::size_t i = 0; i < values.size(); ++i) expected[i / 8] += values[i];
+  const auto y = program.memory(128);
+  program.argument(program.upload(halves(values))).argument(y);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<float>(y, 32), expected);
+}
+
+TEST_CASE("ak/reduce.cuh gives every thread of a row its sum and its maximum") {
+  CudaProgram program = header_program("rows");
+  const auto x = numbers(256);
+  std::vector<float> sums(256), maxima(256);
+  for (int i = 0; i < 256; ++i) {
+    const auto row = x.begin() + i / 128 * 128;
+    sums[i] = std::accumulate(row, row + 128, 0.0f);
+    maxima[i] = *std::max_element(row, row + 128);
+  }
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    LaunchRequest request = blocks_of(1, 128, 2);
+    request.options.seed = seed;
+    const auto got_sums = program.memory(1024), got_maxima = program.memory(1024);
+    program.argument(program.upload(x)).argument(got_sums).argument(got_maxima);
+    program.launch_cleanly(request);
+    check_equal(program.download<float>(got_sums, 256), sums);
+    check_equal(program.download<float>(got_maxima, 256), maxima);
+  }
+}
+
+TEST_CASE("ak/reduce.cuh combines neighbouring lanes, and a block into its first thread") {
+  CudaProgram program = header_program("lanes");
+  const auto x = numbers(32);
+  std::vector<float> eight(32), quad(32);
+  for (int i = 0; i < 32; ++i) {
+    eight[i] = std::accumulate(x.begin() + i / 8 * 8, x.begin() + i / 8 * 8 + 8, 0.0f);
+    quad[i] = *std::min_element(x.begin() + i / 4 * 4, x.begin() + i / 4 * 4 + 4);
+  }
+  const auto got_eight = program.memory(128), got_quad = program.memory(128);
+  program.argument(program.upload(x)).argument(got_eight).argument(got_quad);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<float>(got_eight, 32), eight);
+  check_equal(program.download<float>(got_quad, 32), quad);
+
+  CudaProgram block = header_program("whole_block");
+  const auto many = numbers(256);
+  const auto y = block.memory(4);
+  block.argument(block.upload(many)).argument(y);
+  block.launch_cleanly(blocks_of(1, 256));
+  check_equal(block.download<float>(y, 1), std::vector{std::accumulate(many.begin(), many.end(), 0.0f)});
+}
+
+TEST_CASE("ak/handover.cuh lets one block see what all others wrote, and blocks take turns") {
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    CudaProgram last = header_program("last_block_adds");
+    LaunchRequest request = blocks_of(9, 64);
+    request.options.seed = seed;
+    const auto total = last.memory(4);
+    last.argument(last.memory(36)).argument(last.upload(std::vector<std::uint32_t>{0})).argument(total);
+    last.launch_cleanly(request);
+    check_equal(last.download<int>(total, 1), std::vector{45});
+
+    CudaProgram turns = header_program("in_turn");
+    const auto state = turns.upload(std::vector<int>{1});
+    turns.argument(turns.upload(std::vector<std::uint32_t>{0})).argument(state);
+    request.grid = {5, 1, 1};
+    turns.launch_cleanly(request);
+    int expected = 1;
+    for (int block = 0; block < 5; ++block) expected = expected * 3 + block;
+    check_equal(turns.download<int>(state, 1), std::vector{expected});
+  }
+}
+
+TEST_CASE("ak/barriers.cuh runs a ring that never overtakes its readers") {
+  constexpr int kSteps = 11;
+  const auto x = random_integers<int>(kSteps * 64, 1000);
+  std::vector<int> doubled;
+  for (const int value : x) doubled.push_back(2 * value);
+  CudaProgram program = header_program("ring");
+  for_each_order(1, 64, [&](LaunchRequest request) {
+    const auto y = program.memory(kSteps * 256);
+    program.argument(program.upload(x)).argument(y).argument(kSteps);
+    program.launch_cleanly(request);
+    check_equal(program.download<int>(y, doubled.size()), doubled);
+  });
+}
+
+TEST_CASE("ak/threads.cuh hands over at a named barrier, and makes lane 0's value uniform") {
+  CudaProgram program = header_program("named_barriers");
+  std::vector<int> expected;
+  for (int lane = 0; lane < 32; ++lane) expected.push_back((31 - lane) * 7 + 1);
+  for_each_order(1, 64, [&](LaunchRequest request) {
+    const auto y = program.memory(128);
+    program.argument(y);
+    program.launch_cleanly(request);
+    check_equal(program.download<int>(y, 32), expected);
+  });
+}
+
+TEST_CASE("ak/clusters.cuh gives every thread of a cluster the sum over its blocks") {
+  CudaProgram program = header_program("cluster_sums");
+  const auto x = numbers(8 * 64);
+  std::vector<float> expected;
+  for (int i = 0; i < 8 * 64; ++i) {
+    const auto cluster = x.begin() + i / 256 * 256;
+    expected.push_back(std::accumulate(cluster, cluster + 256, 0.0f) +
+                       1000.0f * static_cast<float>(i / 64 % 4));
+  }
+  for_each_order(8, 64, [&](LaunchRequest request) {
+    request.cluster = {4, 1, 1};
+    const auto y = program.memory(expected.size() * 4);
+    program.argument(program.upload(x)).argument(y);
+    program.launch_cleanly(request);
+    check_equal(program.download<float>(y, expected.size()), expected);
+  });
+}
+
+TEST_CASE("ak/tma.cuh brings a box and writes it back, and ak/swizzle.cuh finds its chunks") {
+  constexpr int kColumns = 128, kLines = 16;
+  const auto x = random_integers<std::uint16_t>(kColumns * kLines, 30000);
+  CudaProgram program = header_program("tma_box");
+  const auto from = program.upload(x), chunks = program.memory(128), to = program.memory(64 * kLines * 2);
+  LaunchRequest request = blocks_of(1, 64);
+  request.dynamic_shared_bytes = 1024;
+  program.argument(map_of_halves(from, kColumns, kLines))
+      .argument(map_of_halves(to, 64, kLines))
+      .argument(chunks);
+  program.launch_cleanly(request);
+  std::vector<std::uint16_t> first_of_chunks, box;
+  for (int line = 0; line < 8; ++line) {
+    for (int column = 0; column < 64; ++column) {
+      const std::uint16_t value = x[static_cast<std::size_t>((8 + line) * kColumns + 64 + column)];
+      box.push_back(value);
+      if (column % 8 == 0) first_of_chunks.push_back(value);
+    }
+  }
+  check_equal(program.download<std::uint16_t>(chunks, 64), first_of_chunks);
+  check_equal(program.download<std::uint16_t>(to + 64 * 8 * 2, 512), box);
+}
+
+TEST_CASE("ak/tma.cuh brings one box to all blocks of a cluster") {
+  const auto x = random_integers<std::uint16_t>(64 * 8, 30000);
+  CudaProgram program = header_program("tma_multicast");
+  const auto from = program.upload(x), y = program.memory(32);
+  LaunchRequest request = blocks_of(2, 8);
+  request.cluster = {2, 1, 1};
+  request.dynamic_shared_bytes = 1024;
+  program.argument(map_of_halves(from, 64, 8)).argument(y);
+  program.launch_cleanly(request);
+  std::vector<std::uint16_t> expected;
+  for (int i = 0; i < 16; ++i) expected.push_back(x[static_cast<std::size_t>(i % 8 * 64)]);
+  check_equal(program.download<std::uint16_t>(y, 16), expected);
+}
+
+TEST_CASE("ak/tma.cuh knows boxes of 1, 3 and 4 dimensions, adds them and stores them") {
+  const auto x = numbers(8 * 4 * 3 * 4);
+  CudaProgram program = header_program("tma_dimensions");
+  const auto from = program.upload(x), sums = program.upload(std::vector<float>(3 * 16)),
+             last = program.memory(64);
+  program.argument(map_of_floats(from, {384}, {16}))
+      .argument(map_of_floats(from, {8, 4, 12}, {4, 2, 2}))
+      .argument(map_of_floats(from, {8, 4, 3, 4}, {4, 2, 1, 2}))
+      .argument(map_of_floats(sums, {16, 3}, {16, 1}))
+      .argument(map_of_floats(last, {4, 2, 2}, {4, 2, 2}));
+  program.launch_cleanly(blocks_of(1, 32));
+  std::vector<float> doubled, stored;
+  for (std::size_t i = 0; i < 16; ++i) doubled.push_back(2 * x[8 + i]);
+  const auto at = [&](std::size_t a, std::size_t b, std::size_t c) { return x[a + 8 * b + 32 * c]; };
+  for (std::size_t i = 0; i < 16; ++i) doubled.push_back(2 * at(4 + i % 4, 1 + i / 4 % 2, 1 + i / 8));
+  for (std::size_t i = 0; i < 16; ++i) stored.push_back(at(4 + i % 4, i / 4 % 2, 1 + 3 * (2 + i / 8)));
+  for (const float value : stored) doubled.push_back(2 * value);
+  check_equal(program.download<float>(sums, 48), doubled);
+  check_equal(program.download<float>(last, 16), stored);
+}
+
+TEST_CASE("ak/barriers.cuh has copies arrive, and blocks of a cluster at each other's barriers") {
+  CudaProgram copies = header_program("copies_arrive");
+  const auto x = random_integers<int>(128, 1000);
+  std::vector<int> expected;
+  for (std::size_t i = 0; i < 32; ++i) expected.push_back(x[127 - i * 4]);
+  const auto y = copies.memory(128);
+  copies.argument(copies.upload(x)).argument(y);
+  copies.launch_cleanly(blocks_of(1, 32));
+  check_equal(copies.download<int>(y, 32), expected);
+
+  CudaProgram cluster = header_program("neighbours");
+  LaunchRequest request = blocks_of(4, 32);
+  request.cluster = {4, 1, 1};
+  const auto of_next = cluster.memory(512);
+  cluster.argument(of_next);
+  cluster.launch_cleanly(request);
+  std::vector<float> next;
+  for (int i = 0; i < 128; ++i) next.push_back(10.0f + static_cast<float>((i / 32 + 1) % 4));
+  check_equal(cluster.download<float>(of_next, 128), next);
+}
+
+TEST_CASE("ak/copies.cuh keeps copies under way, and brings zeros where nothing is") {
+  constexpr int kSteps = 5, kCount = 4 * 128 + 60;
+  const auto x = random_integers<int>(kSteps * 128, 1000);
+  std::vector<int> expected;
+  for (int i = 0; i < kSteps * 128; ++i) {
+    const int from = i / 128 * 128 + 127 - i % 128;
+    expected.push_back(from < kCount ? x[static_cast<std::size_t>(from)] : 0);
+  }
+  CudaProgram program = header_program("copies");
+  for_each_order(1, 32, [&](LaunchRequest request) {
+    const auto y = program.memory(expected.size() * 4);
+    program.argument(program.upload(x)).argument(y).argument(kSteps).argument(kCount);
+    program.launch_cleanly(request);
+    check_equal(program.download<int>(y, expected.size()), expected);
+  });
+}
+
+TEST_CASE("ak/copies.cuh copies 4 and 8 bytes, too") {
+  const auto x = random_integers<int>(96, 1000);
+  std::vector<int> expected = x;
+  std::fill(expected.begin() + 64, expected.end(), 0);
+  CudaProgram program = header_program("small_copies");
+  const auto y = program.memory(384);
+  program.argument(program.upload(x)).argument(y);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<int>(y, 96), expected);
+}
+
+TEST_CASE("ak/functions.cuh agrees with the functions in double precision") {
+  std::vector<float> x;
+  for (int i = -80; i <= 80; ++i) x.push_back(static_cast<float>(i) / 8.0f + 0.03f);
+  CudaProgram program = header_program("functions");
+  const auto y = program.memory(x.size() * 12 * 4);
+  program.argument(program.upload(x)).argument(y).argument(static_cast<int>(x.size()));
+  program.launch_cleanly(blocks_of(1, 64));
+  const auto got = program.download<float>(y, x.size() * 12);
+  using Function = double (*)(double);
+  const Function functions[] = {[](double v) { return std::max(v, 0.0); },
+                                silu,
+                                gelu,
+                                silu,
+                                gelu_tanh,
+                                gelu_tanh,
+                                gelu,
+                                [](double v) { return std::exp(v); },
+                                [](double v) { return 1 / v; },
+                                [](double v) { return 2 * silu(v); },
+                                [](double v) { return 3 * gelu(v); },
+                                [](double v) { return 4 * gelu_tanh(v); }};
+  for (std::size_t f = 0; f < 12; ++f) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double expected = functions[f](x[i]);
+      INFO("function " << f << " of " << x[i]);
+      REQUIRE(std::abs(got[f * x.size() + i] - expected) <= 4e-6 * std::max(1.0, std::abs(expected)));
+    }
+  }
+}
+
+TEST_CASE("ak/epilogue.cuh applies its steps in order") {
+  const auto sums = numbers(32), bias = numbers(8, 2), residual = numbers(32, 3);
+  const std::vector<float> rows{1, 2, 4, 8, 1, 2, 4, 8};
+  std::vector<float> expected;
+  for (int i = 0; i < 32; ++i)
+    expected.push_back(
+        std::max(sums[i] * 2 * rows[i / 8] * rows[i % 8] + bias[i % 8] + 0.5f * residual[i], 0.0f));
+  CudaProgram program = header_program("epilogue");
+  const auto y = program.memory(128);
+  program.argument(program.upload(sums))
+      .argument(program.upload(halves(bias)))
+      .argument(program.upload(halves(residual)))
+      .argument(program.upload(rows))
+      .argument(y);
+  program.launch_cleanly(blocks_of(1, 8, 4));
+  check_equal(program.download<float>(y, 32), expected);
+}
+
+TEST_CASE("ak/philox.cuh draws the words of the host's philox4x32") {
+  constexpr std::uint64_t kSeed = 0x0123456789abcdefull, kFirst = 0xfffffff0ull;
+  CudaProgram program = header_program("random_words");
+  const auto y = program.memory(32 * 16);
+  program.argument(kSeed).argument(kFirst).argument(5u).argument(y);
+  program.launch_cleanly(blocks_of(1, 32));
+  std::vector<std::uint32_t> expected;
+  for (std::uint64_t i = 0; i < 32; ++i) {
+    const std::uint64_t index = kFirst + i;
+    for (const std::uint32_t word :
+         philox4x32({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 5, 0},
+                    {0x89abcdef, 0x01234567}))
+      expected.push_back(word);
+  }
+  check_equal(program.download<std::uint32_t>(y, 128), expected);
+}
+
+TEST_CASE("ak/philox.cuh drops the same elements four by four and one by one, as many as it is asked to") {
+  constexpr int kCount = 16 * 32 * 4;
+  CudaProgram program = header_program("dropout");
+  const auto four = program.memory(kCount * 4), single = program.memory(kCount * 4);
+  program.argument(std::uint64_t{7}).argument(0.25f).argument(four).argument(single);
+  program.launch_cleanly(blocks_of(16, 32));
+  const auto got = program.download<float>(four, kCount);
+  check_equal(program.download<float>(single, kCount), got);
+  std::vector<float> expected;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    const std::uint32_t word = philox4x32({i / 4, 0, 0, 0}, {7, 0})[i % 4];
+    expected.push_back((word >> 8) < (1u << 22) ? 0.0f : 1.0f / 0.75f);
+  }
+  check_equal(got, expected);
+  CHECK(std::ranges::count(got, 0.0f) == Approx(kCount / 4).epsilon(0.15));
+}
+
+TEST_CASE("ak/narrow.cuh rounds to fp8 and saturates, and reads it back") {
+  const std::vector<float> x{1.0f, -2.5f, 0.3f, 1000.0f, 448.0f, 0.001f, -1e6f, 57344.0f};
+  CudaProgram program = header_program("fp8");
+  const auto e4m3 = program.memory(8), e5m2 = program.memory(8), back = program.memory(32);
+  program.argument(program.upload(x)).argument(e4m3).argument(e5m2).argument(back);
+  program.launch_cleanly(blocks_of(1, 2));
+  const auto got = program.download<float>(back, 8);
+  std::vector<std::uint8_t> expected_e4m3, expected_e5m2;
+  std::vector<float> expected;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    expected_e4m3.push_back(static_cast<std::uint8_t>(encode<kE4m3>(std::clamp(x[i], -448.0f, 448.0f))));
+    expected_e5m2.push_back(static_cast<std::uint8_t>(encode<kE5m2>(std::clamp(x[i], -57344.0f, 57344.0f))));
+    expected.push_back(i % 4 < 2 ? decode<kE4m3>(expected_e4m3[i]) : decode<kE5m2>(expected_e5m2[i]));
+  }
+  check_equal(program.download<std::uint8_t>(e4m3, 8), expected_e4m3);
+  check_equal(program.download<std::uint8_t>(e5m2, 8), expected_e5m2);
+  check_equal(got, expected);
+}
+
+TEST_CASE("ak/narrow.cuh unpacks all sixteen 4-bit numbers in every place") {
+  std::vector<std::uint32_t> words;
+  for (std::uint32_t i = 0; i < 16; ++i) words.push_back(i * 0x11111111u + 0x76543210u);
+  std::vector<float> less_8, less_3;
+  std::vector<int> with_sign;
+  for (const std::uint32_t word : words) {
+    for (int i = 0; i < 8; ++i) {
+      const int bits = static_cast<int>(word >> (4 * i) & 15u);
+      less_8.push_back(static_cast<float>(bits - 8));
+      less_3.push_back(static_cast<float>(bits - 3));
+      with_sign.push_back(bits < 8 ? bits : bits - 16);
+    }
+  }
+  CudaProgram program = header_program("four_bits");
+  const auto h = program.memory(512), b = program.memory(512), whole = program.memory(512),
+             again = program.memory(64);
+  program.argument(program.upload(words)).argument(h).argument(b).argument(whole).argument(again);
+  program.launch_cleanly(blocks_of(1, 16));
+  check_equal(program.download<float>(h, 128), less_8);
+  check_equal(program.download<float>(b, 128), less_3);
+  check_equal(program.download<int>(whole, 128), with_sign);
+  check_equal(program.download<std::uint32_t>(again, 16), words);
+}
+
+TEST_CASE("ak/narrow.cuh rounds to int8, and ak/elements.cuh to pairs and tf32") {
+  CudaProgram bytes = header_program("eight_bits");
+  const auto word = bytes.memory(4);
+  bytes.argument(bytes.upload(std::vector{2.5f, -3.5f, 200.0f, -1e9f})).argument(word);
+  bytes.launch_cleanly(blocks_of(1, 1));
+  check_equal(bytes.download<std::int8_t>(word, 4), std::vector<int>{2, -4, 127, -128});
+
+  CudaProgram program = header_program("pairs");
+  const auto y = program.memory(12), back = program.memory(16);
+  program.argument(program.upload(std::vector{1.5f, -0.7f, std::bit_cast<float>(0x3f801000u)}))
+      .argument(y)
+      .argument(back);
+  program.launch_cleanly(blocks_of(1, 1));
+  const auto got = program.download<std::uint32_t>(y, 3);
+  CHECK(got[0] == (float_to_bf16(1.5f) | float_to_bf16(-0.7f) << 16));
+  CHECK(got[1] == (float_to_f16(1.5f) | float_to_f16(-0.7f) << 16));
+  CHECK(got[2] == 0x3f802000u);
+  check_equal(program.download<float>(back, 4), std::vector{1.5f, bf16_to_float(float_to_bf16(-0.7f)), 1.5f,
+                                                            f16_to_float(float_to_f16(-0.7f))});
+}
+
+TEST_CASE("ak/tiles.cuh makes every tile once, in groups of rows, and shares every slice once") {
+  constexpr int kDown = 7, kAcross = 5;
+  CudaProgram grouped = header_program("grouped");
+  const auto counts = grouped.upload(std::vector<int>(kDown * kAcross)),
+             rows = grouped.memory(kDown * kAcross * 4);
+  grouped.argument(counts).argument(rows).argument(kDown).argument(kAcross);
+  grouped.launch_cleanly(blocks_of(1, 32));
+  check_equal(grouped.download<int>(counts, kDown * kAcross), std::vector<int>(kDown * kAcross, 1));
+  const auto order = grouped.download<int>(rows, kDown * kAcross);
+  CHECK(*std::max_element(order.begin(), order.begin() + 4 * kAcross) ==
+        3);  // the first group of four rows comes first
+
+  for (const std::uint32_t blocks : {1u, 4u, 13u}) {
+    constexpr int kTiles = 6, kSlices = 11;
+    CudaProgram program = header_program("shared_slices");
+    const auto slices = program.upload(std::vector<int>(kTiles * kSlices)),
+               owners = program.upload(std::vector<int>(kTiles));
+    program.argument(slices).argument(owners).argument(kTiles).argument(kSlices);
+    program.launch_cleanly(blocks_of(blocks, 1));
+    check_equal(program.download<int>(slices, kTiles * kSlices), std::vector<int>(kTiles * kSlices, 11));
+    check_equal(program.download<int>(owners, kTiles), std::vector<int>(kTiles, 101));
+  }
+}
+
+}  // namespace ak::emulator::test

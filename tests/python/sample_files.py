@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch files for tests. The folder above the package `python` has to be on the path."""
+
+import os
+import tempfile
+import textwrap
+import unittest
+
+from python.describe import answered
+from python.problems import TaskError
+
+
+def function(body, inputs="torch.rand(N, N)"):
+    return "import torch\nN = 32\ndef run(x):\n    %s\ndef get_inputs():\n    return [%s]\n" % (body, inputs)
+
+
+class Files(unittest.TestCase):
+    def file(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "sample.py")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(textwrap.dedent(text))
+        return path
+
+    def described(self, text, **options):
+        return answered({"file": self.file(text), "options": options})
+
+    def refused(self, text, **options):
+        with self.assertRaises(TaskError) as caught:
+            self.described(text, **options)
+        return str(caught.exception)
