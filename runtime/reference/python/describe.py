@@ -35,25 +35,25 @@ class Description:
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
         self.notes, self.open = [], []
+        self.fixed = set()  # sizes that are no axes, as no formula over them is known
         self._read()
         layers = self._random_layers()
         if layers and self._changes_nothing_by_chance():
             self.notes.append("what %s draws changes no result: run in evaluation mode" % ", ".join(layers))
             self.options["eval"] = True
             self._read()
-        self.names = {}  # formula -> axis
 
     def _read(self):
         self.task = load(self.path, self.kind, self.options)
-        self.found = axis_finder.find(self.task)
-        if self.found.follow:
-            self.options["follow"] = self.found.follow
-            self.task = load(self.path, self.kind, self.options)
+        self.found = axis_finder.find(self.task, self.fixed)
+        self.options.update({key: value for key, value in (("follow", self.found.follow),
+                                                           ("buffers", self.found.buffers)) if value})
+        self.task = load(self.path, self.kind, dict(self.options, buffers=self.found.buffers))
         self.samples, self.probes = self.found.samples, self.found.probes
 
     def made(self):
         self._refuse_random()
-        self._name_axes()
+        self._name_axes_of_cases()
         self._pick_workloads()
         self._look_at_values()
         problem = self._problem()
@@ -105,7 +105,20 @@ class Description:
 
     # ---- axes and shapes
 
+    def _name_axes_of_cases(self):
+        """Sizes that are the same in all timed cases stay so where no formula over them is found."""
+        try:
+            self._name_axes()
+        except TaskError:
+            self.fixed = self.task.entry.alike() & set(self.found.varying)
+            if not self.fixed:
+                raise
+            self.notes.append("no axis is made of %s, which no timed case varies" % ", ".join(sorted(self.fixed)))
+            self._read()
+            self._name_axes()
+
     def _name_axes(self):
+        self.names = {}  # formula -> axis
         self.axes = {name: {"type": "var"} for name in self.found.varying}
         probe = self.probes[0]
         self.shapes = {}
@@ -206,7 +219,8 @@ class Description:
         if self.flops is None:
             self.flops = "0"
             self.open.append("problem.json, flops: its operators change with its sizes; give a formula")
-        self.workloads = [{"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
+        self.workloads = self._cases() or [
+            {"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
         self.small = dict(self.samples.base)
         grown = self._grown()
         for name, sizes in (("small", grown), ("odd", self._odd(grown)), ("least", self._least()),
@@ -223,6 +237,27 @@ class Description:
         if self.found.follow:
             self.notes.append("; ".join("%s equals %s" % pair for pair in self.found.follow.items()))
         self._held_out(given, grown)
+
+    def _cases(self):
+        """A workload for each case that differs from the file's own sizes in axes alone."""
+        rows, left = {}, []
+        for name, timed, values in self.task.entry.cases():
+            axes = {axis: values[axis] for axis in self.found.varying}
+            others = {**self.task.entry.shape, **axes}
+            others.update({follower: axes[leader] for follower, leader in self.found.follow.items()})
+            if any(others[key] != value for key, value in values.items()) or not self._suits(axes):
+                left.append("%s (%s)" % (name, ", ".join("%s %s" % (key, value) for key, value in values.items()
+                                                          if others[key] != value) or "its sizes"))
+            elif tuple(axes.values()) not in rows:
+                rows[tuple(axes.values())] = {"name": name, "axes": axes, "tier": "gpu",
+                                              "role": ["check", "time"] if timed else ["check"]}
+        if left:
+            self.notes.append("cases of task.yml that differ in more than axes are left out: " + ", ".join(left))
+        return list(rows.values())
+
+    def _suits(self, axes):
+        return all(axes[name] % step == 0 and axes[name] >= self.found.least[name]
+                   for name, step in self.found.steps.items())
 
     def _varying(self, sizes):
         return {name: sizes[name] for name in self.found.varying}
@@ -296,8 +331,9 @@ class Description:
     def _drawn_alike(self):
         """Inputs that one of our kinds draws as the file does, at all sizes."""
         points = [self.samples.base, list(self.samples.every())[-1]]
-        first, last = (own_draws.kinds(self.task.instance(dict(point))) for point in points)
-        return {name: kind for name, kind in first.items() if last.get(name) == kind and name in self.values.free}
+        first, *others = (own_draws.kinds(self.task.instance(dict(point)), seed) for point in points for seed in (1, 2))
+        return {name: kind for name, kind in first.items()
+                if name in self.values.free and all(other.get(name) == kind for other in others)}
 
     def _values_at(self, sizes):
         chooses = any(step.operator in CHOOSING for step in self.probes[0].steps)
@@ -381,6 +417,9 @@ class Description:
             value = self.values.first[name]
             if value is None:
                 self.notes.append("input %s is None: left out" % name)
+                return None
+            if any(probe.numbers.get(name) != value for probe in self.probes):
+                self.notes.append("the number %s follows from the sizes: left out" % name)
                 return None
             return {"shape": None, "dtype": SCALARS[dtype], "value": value}
         entry = {"shape": self.shapes[name], "dtype": _dtype(name, dtype)}

@@ -173,7 +173,25 @@ def _input_maker(namespace):
     return None
 
 
-class _ModuleTask:
+class _Entry:
+    """What a kind of file says of itself where it says no more."""
+
+    hands_buffers = False  # for its results, to what it computes with
+
+    def cases(self):
+        """Named sizes besides those that the file has: (name, are they timed, value of each)."""
+        return ()
+
+    def differing(self):
+        """Names of sizes that are not the same in all cases."""
+        return set()
+
+    def alike(self):
+        """Names of sizes with one value in all timed cases."""
+        return set()
+
+
+class _ModuleTask(_Entry):
     """KernelBench's form: class Model, get_inputs() and get_init_inputs()."""
 
     kind = "kernelbench"
@@ -215,7 +233,7 @@ def _initial(given):
     return tuple(given), {}
 
 
-class _FunctionTask:
+class _FunctionTask(_Entry):
     """A function: `run`, or the only one next to those that make inputs."""
 
     kind = "function"
@@ -241,10 +259,11 @@ class _FunctionTask:
         return Call(namespace[self.name], _input_maker(namespace))
 
 
-class _BoardTask:
+class _BoardTask(_Entry):
     """GPU MODE's form: ref_kernel(data), generate_input(..., seed) and task.yml."""
 
     kind = "gpu_mode"
+    hands_buffers = True
 
     def __init__(self, source, namespace):
         self.task = source.task or {}
@@ -252,9 +271,9 @@ class _BoardTask:
         self.parameters = [name for name in signature.parameters if name != "seed"]
         self.defaults = {name: parameter.default for name, parameter in signature.parameters.items()
                          if parameter.default is not parameter.empty}
-        self.cases = self.task.get("benchmarks") or self.task.get("tests") or []
+        self.timed = self.task.get("benchmarks") or self.task.get("tests") or []
         self.shape = dict(self.defaults)
-        self.shape.update(self.cases[-1] if self.cases else {})
+        self.shape.update(self.timed[-1] if self.timed else {})
         missing = [name for name in self.parameters if name not in self.shape]
         if missing:
             raise TaskError("generate_input takes %s, and task.yml gives no value for it" % ", ".join(missing))
@@ -266,6 +285,25 @@ class _BoardTask:
     def sizes(self, found):
         sizes = {name: self.shape[name] for name in self.parameters if type(self.shape[name]) is int}
         return sizes
+
+    def cases(self):
+        """Those of task.yml as (name, is it timed, value of each parameter)."""
+        tests = self.task.get("tests") or []
+        for what, cases in (("benchmark", self.timed), ("test", [] if tests == self.timed else tests)):
+            for number, case in enumerate(cases, 1):
+                given = {**self.defaults, **case}
+                yield "%s_%d" % (what, number), what == "benchmark", {name: given.get(name, self.shape[name])
+                                                                     for name in self.parameters}
+
+    def differing(self):
+        """Parameters that are not the same in all cases."""
+        cases = [values for _, _, values in self.cases()]
+        return {name for name in self.parameters if any(values[name] != self.shape[name] for values in cases)}
+
+    def alike(self):
+        """Parameters with one value in all cases that are timed."""
+        timed = [values for _, is_timed, values in self.cases() if is_timed]
+        return {name for name in self.parameters if all(values[name] == self.shape[name] for values in timed)}
 
     def call(self, namespace, sizes):
         generate = namespace["generate_input"]
@@ -280,7 +318,7 @@ class _BoardTask:
         return Call(namespace["ref_kernel"], make)
 
 
-class _Definition:
+class _Definition(_Entry):
     """A FlashInfer-Bench definition: axes, inputs, and the source of `run`."""
 
     kind = "flashinfer_bench"

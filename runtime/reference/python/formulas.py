@@ -72,13 +72,19 @@ def _of_one(axis, line):
     if linear:
         yield linear
     low = min(line)
-    for divisor in range(2, LARGEST_DIVISOR + 1):
+    for divisor in _divisors(line):
         for factor in range(1, LARGEST_FACTOR + 1):
             if math.gcd(divisor, factor) > 1 and factor > 1:
                 continue
             formula = _floored(axis, line, low, factor, divisor)
             if formula:
                 yield formula
+
+
+def _divisors(line):
+    """Small ones, and the multiple in which the axis varies."""
+    multiple = math.gcd(*[size - line[0][0] for size, _ in line])
+    return list(range(2, LARGEST_DIVISOR + 1)) + ([multiple] if multiple > LARGEST_DIVISOR else [])
 
 
 def _linear(axis, line):

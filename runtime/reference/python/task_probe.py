@@ -19,6 +19,7 @@ class Probe:
         self.inputs = {name: _shape(value) for name, value in inputs.items()}
         self.weights = {name: _shape(value) for name, value in instance.weights.items()}
         self.outputs = [_shape(value) for value in outputs]
+        self.numbers = {name: value for name, value in inputs.items() if is_scalar(value)}
         self.steps = steps
         self.structure = structure_of(instance.module)
 
@@ -59,6 +60,7 @@ def probed(task, sizes, max_bytes, seed=1):
     if _product(sizes.values()) > max_bytes // 8 and _bytes_of_data(task, sizes) > max_bytes:
         raise TaskError("it needs more than %d bytes for its inputs" % max_bytes)
     instance = task.instance(sizes)
+    task.look_for_buffers(instance)
     inputs = instance.inputs(seed)
     outputs = []
     steps = trace.traced(lambda: outputs.extend(instance.run(inputs)))
