@@ -540,7 +540,7 @@ PythonReference read_python_reference(const Problem& problem) {
   PythonReference reference{.file = "", .source = "", .kind = std::string(kPythonKinds.front())};
   const auto given = JsonReader(problem.json).find("python");
   if (!given) return reference;
-  given->only({"kind", "eval", "follow"});
+  given->only({"kind", "eval", "follow", "buffers"});
   if (const auto kind = given->find("kind")) {
     reference.kind = kind->text();
     if (std::ranges::find(kPythonKinds, reference.kind) == kPythonKinds.end())
@@ -549,6 +549,8 @@ PythonReference read_python_reference(const Problem& problem) {
   if (const auto eval = given->find("eval")) static_cast<void>(eval->boolean());
   if (const auto follow = given->find("follow"))
     for (const auto& [size, leader] : follow->members()) static_cast<void>(leader.text());
+  if (const auto buffers = given->find("buffers"))
+    for (const JsonReader& input : buffers->items()) static_cast<void>(input.text());
   reference.options = given->json();
   return reference;
 }

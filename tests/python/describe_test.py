@@ -293,11 +293,108 @@ class Refusals(Files):
                 self.assertIn(expected, self.refused(text))
 
 
-class Boards(unittest.TestCase):
+BOARD = """
+    import dataclasses
+    import torch
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        rows: int
+        dtype: torch.dtype
+        bias: torch.Tensor
+    def ref_kernel(data):
+        BODY
+    def generate_input(size: int, width: int, seed: int, spread: float = 1.0):
+        gen = torch.Generator(device="cuda")
+        gen.manual_seed(seed)
+        x = torch.randn(size, width, device="cuda", generator=gen)
+        INPUTS
+"""
+CASES = """
+tests:
+  - {"size": 5, "width": 8, "seed": 1}
+  - {"size": 9, "width": 24, "seed": 1, "spread": 2.0}
+benchmarks:
+  - {"size": 512, "width": 64, "seed": 1}
+  - {"size": 512, "width": 64, "seed": 2}
+  - {"size": 2048, "width": 128, "seed": 3}
+"""
+
+
+class Boards(Files):
+    def task(self, body, inputs):
+        """A folder as GPU MODE has it."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        text = textwrap.dedent(BOARD).replace("INPUTS", inputs).replace("BODY", "\n    ".join(body.split("; ")))
+        for name, content in (("reference.py", text), ("task.yml", CASES)):
+            with open(os.path.join(folder.name, name), "w", encoding="utf-8") as out:
+                out.write(content)
+        return folder.name
+
+    def made(self, body, inputs):
+        return answered({"file": self.task(body, inputs), "options": {}})
+
     def test_shapes_of_a_task_yml_are_read(self):
         cases = task_yaml.parsed('lang: "py"\ntests:\n  - {"size": 127, "seed": 4}\nbenchmarks:\n  - size: 64\n'
                                  '    shape: [1, 2]\n')
         self.assertEqual(cases, {"tests": [{"size": 127}], "benchmarks": [{"size": 64, "shape": [1, 2]}]})
+
+    def test_memory_for_results_is_no_input_however_it_is_used(self):
+        empty = "return x, torch.empty(size, width, device='cuda')"
+        for body, inputs in (
+                ("x, out = data; out[...] = x * 2; return out", empty),
+                ("x, out = data; return x * 2", empty),
+                ("x, out = data; out[...] = x * 2", empty),
+                ("x, out = data; out += x; out += x; return out", empty.replace("empty", "zeros")),
+                ("x, out = data; out[...] = x * 2; return out", "return x, torch.randn(size, width)"),
+                ("x, out = data; return (x.double() * 2).view(-1)", empty)):
+            with self.subTest(body=body, inputs=inputs):
+                made = self.made(body, inputs)
+                problem = made["problem"]
+                self.assertEqual(list(problem["definition"]["inputs"]), ["data_0"])
+                self.assertEqual(problem["definition"]["outputs"],
+                                 {"output": {"shape": ["size", "width"], "dtype": "float32"}})
+                self.assertEqual(problem["python"]["buffers"], ["data_1"])
+
+    def test_the_reference_process_hands_new_memory_to_every_run(self):
+        folder = self.task("x, out = data; out[...] = x * 2; return out", "return x, torch.empty(size, width)")
+        instance = load(folder, "gpu_mode", {"buffers": ["data_1"]}).instance({"size": 3, "width": 4})
+        inputs = instance.inputs(1)
+        self.assertEqual(list(inputs), ["data_0"])
+        first, = instance.run(inputs)
+        second, = instance.run({"data_0": inputs["data_0"] + 1}, precision="exact")
+        self.assertEqual(second.dtype, torch.float64)
+        self.assertTrue(torch.equal(first, inputs["data_0"] * 2))
+
+    def test_an_input_that_is_changed_in_place_stays_refused(self):
+        for body, inputs, words in (
+                ("x, y = data; y += x; return y * 1", "return x, x * 2", "changes its input data_1 in place"),
+                ("x, y = data; return y.view(-1)", "return x, x * 2", "view of input data_1"),
+                ("x, y = data; return x + y", "return x, torch.empty(size, width)", "nothing was written to")):
+            with self.subTest(body=body):
+                with self.assertRaises(TaskError) as caught:
+                    self.made(body, inputs)
+                self.assertIn(words, str(caught.exception))
+
+    def test_every_case_is_a_workload_and_one_that_differs_in_more_than_sizes_is_named(self):
+        made = self.made("return data * 2", "return x * spread")
+        rows = {row["name"]: (row["axes"], row["role"]) for row in made["workloads"] if row["tier"] == "gpu"}
+        self.assertEqual(rows, {
+            "benchmark_1": ({"size": 512, "width": 64}, ["check", "time"]),
+            "benchmark_3": ({"size": 2048, "width": 128}, ["check", "time"]),
+            "test_1": ({"size": 5, "width": 8}, ["check"]),
+            "any_large": ({"size": [5, 2048], "width": {"range": [8, 128], "multiple": 8}}, "held_out")})
+        self.assertTrue([note for note in made["notes"] if "test_2 (spread 2.0)" in note])
+
+    def test_records_are_taken_apart_and_numbers_that_follow_from_sizes_are_no_inputs(self):
+        made = self.made("x, c = data; return (x[:c.rows] + c.bias).to(c.dtype)",
+                         "return x, Config(size, torch.float32, torch.randn(width))")
+        self.assertEqual(list(made["problem"]["definition"]["inputs"]), ["data_0", "data_1_bias"])
+        self.assertTrue([note for note in made["notes"] if "data_1_rows follows from the sizes" in note])
+
+    def test_a_kind_that_a_generator_draws_anew_for_every_seed_is_not_taken_for_one(self):
+        made = self.made("return data * 2", "scale = torch.rand(1, generator=gen).item(); return x * scale")
+        self.assertEqual(made["problem"]["distributions"][0], {"name": "given", "kind": "given"})
 
 
 if __name__ == "__main__":

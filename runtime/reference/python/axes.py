@@ -46,6 +46,7 @@ class Finder:
         self.task = task
         self.cache = {}
         self.follow = {}
+        self.differing = task.entry.differing() & set(task.sizes)
         self.first_error = None
 
     def at(self, sizes):
@@ -66,11 +67,10 @@ class Finder:
 def find(task, fixed=()):
     """The axes of a task. fixed: sizes that are none. Raises TaskError where it runs at no size that was tried."""
     finder, found = Finder(task), Axes()
-    differing = task.entry.differing() & set(task.sizes)
-    kept = {name for name, size in task.sizes.items() if _parameter_like(name, size)} - differing
+    kept = {name for name, size in task.sizes.items() if _parameter_like(name, size)} - finder.differing
     frozen = set(fixed) & set(task.sizes)
     for _ in range(len(task.sizes) + 1):
-        base = _base(finder, kept | frozen, differing - frozen)
+        base = _base(finder, kept | frozen, finder.differing - frozen)
         kinds = {name: _kind(finder, base, name) for name in task.sizes if name not in frozen}
         stuck = {name for name, kind in kinds.items() if kind != "axis"}
         frozen |= stuck
@@ -80,7 +80,7 @@ def find(task, fixed=()):
     names = [name for name in task.sizes if name not in frozen and name not in finder.follow]
     found.follow = dict(finder.follow)
     found.buffers = task.buffers or []
-    base = _smallest(finder, base, names, differing & set(names))
+    base = _smallest(finder, base, names, finder.differing & set(names))
     _vary(finder, found, base, names)
     _fixed(finder, found, base, frozen)
     return found
@@ -185,7 +185,8 @@ def _vary(finder, found, base, names):
         found.steps[name] = step
         found.varying[name] = base[name]
         found.least[name] = _least(finder, base, name, step)
-        lines[name] = [size for size in (base[name] + step * count for count in LINE)
+        far = [base[name] * 2] if name in finder.differing else []
+        lines[name] = [size for size in sorted({base[name] + step * count for count in LINE}.union(far))
                        if finder.at(dict(base, **{name: size})) is not None]
     points = [point for point in _joint(found, base) if finder.at(point) is not None]
     found.samples = formulas.Samples(dict(base), lines, points)
@@ -195,9 +196,12 @@ def _vary(finder, found, base, names):
 def _step(finder, base, name):
     """The multiple in which an axis may vary: 1 where its next sizes all run."""
     steps = [step for step in (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512) if step <= max(base[name], 8)]
+    # What is one group at the smallest sizes shows its multiple at the next.
+    starts = [base[name]] + [base[name] * 2] * (name in finder.differing and base[name] > SMALL)
     for step in steps:
         if base[name] % step == 0 and all(
-                finder.at(dict(base, **{name: base[name] + step * count})) is not None for count in (1, 2, 3)):
+                finder.at(dict(base, **{name: start + step * count})) is not None
+                for start in starts for count in (1, 2, 3)):
             return step
     return None
 

@@ -1,5 +1,7 @@
 """Says as JSON what the problem folder of a user's file needs: problem.json, workloads, and what was noticed."""
 
+import functools
+import math
 import os
 import re
 
@@ -219,7 +221,9 @@ class Description:
         if self.flops is None:
             self.flops = "0"
             self.open.append("problem.json, flops: its operators change with its sizes; give a formula")
-        self.workloads = self._cases() or [
+        self.workloads = self._case_rows()
+        self.cases = [row["name"] for row in self.workloads]
+        self.workloads = self.workloads or [
             {"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
         self.small = dict(self.samples.base)
         grown = self._grown()
@@ -238,7 +242,7 @@ class Description:
             self.notes.append("; ".join("%s equals %s" % pair for pair in self.found.follow.items()))
         self._held_out(given, grown)
 
-    def _cases(self):
+    def _case_rows(self):
         """A workload for each case that differs from the file's own sizes in axes alone."""
         rows, left = {}, []
         for name, timed, values in self.task.entry.cases():
@@ -300,9 +304,17 @@ class Description:
         for name, step in self.found.steps.items():
             low = self.found.least[name]
             near[name] = self._range(low, max(low, grown[name] + 4 * step), step)
-            far[name] = self._range(max(low, given[name] // 2 // step * step), given[name], step)
+            far[name] = self._far(name, low, given[name], step)
         self.workloads.append({"name": "any_small", "axes": near, "role": "held_out", "tier": "emulator"})
         self.workloads.append({"name": "any_large", "axes": far, "role": "held_out", "tier": "gpu"})
+
+    def _far(self, name, low, given, step):
+        """From half the file's size; where a file names cases, all between them that have what they share."""
+        sizes = [row["axes"][name] for row in self.workloads if row["name"] in self.cases]
+        if not sizes:
+            return self._range(max(low, given // 2 // step * step), given, step)
+        shared = functools.reduce(math.gcd, sizes)
+        return self._range(max(low, min(sizes)), max(sizes), shared if len(set(sizes)) > 1 else 1)
 
     @staticmethod
     def _range(low, high, step):

@@ -1,5 +1,6 @@
 """Integer formulas over axes from samples: how the size of a tensor follows from the sizes of a file."""
 
+import functools
 import math
 
 # Strides above 16 and factors above 8 do not occur in files that people write; wider searches find accidents.
@@ -82,9 +83,10 @@ def _of_one(axis, line):
 
 
 def _divisors(line):
-    """Small ones, and the multiple in which the axis varies."""
-    multiple = math.gcd(*[size - line[0][0] for size, _ in line])
-    return list(range(2, LARGEST_DIVISOR + 1)) + ([multiple] if multiple > LARGEST_DIVISOR else [])
+    """Small ones; the multiple in which the axis varies; and its smallest size, which may be one group of many."""
+    sizes = [size for size, _ in line]
+    others = {functools.reduce(math.gcd, [size - min(sizes) for size in sizes]), min(sizes)}
+    return list(range(2, LARGEST_DIVISOR + 1)) + sorted(size for size in others if size > LARGEST_DIVISOR)
 
 
 def _linear(axis, line):
