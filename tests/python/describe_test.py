@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read of a PyTorch file: its sizes, formulas, results and mistakes. Arguments: the folder of the package."""
 
+import json
 import os
 import sys
 import tempfile
@@ -395,6 +396,80 @@ class Boards(Files):
     def test_a_kind_that_a_generator_draws_anew_for_every_seed_is_not_taken_for_one(self):
         made = self.made("return data * 2", "scale = torch.rand(1, generator=gen).item(); return x * scale")
         self.assertEqual(made["problem"]["distributions"][0], {"name": "given", "kind": "given"})
+
+
+DEFINITION = {
+    "name": "pages", "op_type": "pages",
+    "axes": {"batch": {"type": "var"}, "parts": {"type": "var"}, "total": {"type": "var"},
+             "num_pages": {"type": "var"}, "page_size": {"type": "const", "value": 4},
+             "width": {"type": "const", "value": 8}},
+    "constraints": ["parts == batch + 1", "total == kv_indptr[-1].item()"],
+    "inputs": {"q": {"shape": ["batch", "width"], "dtype": "float32"},
+               "k_cache": {"shape": ["num_pages", "page_size", "width"], "dtype": "float32"},
+               "kv_indptr": {"shape": ["parts"], "dtype": "int32"},
+               "kv_indices": {"shape": ["total"], "dtype": "int32"},
+               "kv_last_page_len": {"shape": ["batch"], "dtype": "int32"},
+               "sm_scale": {"shape": None, "dtype": "float32"}},
+    "outputs": {"out": {"shape": ["batch"], "dtype": "float32"}, "lse": {"shape": ["batch"], "dtype": "float32"}},
+    "reference": """
+import torch
+def run(q, k_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    lse = torch.full((q.shape[0],), -float("inf"), dtype=torch.float32)
+    out = torch.zeros(q.shape[0], dtype=torch.float32)
+    for b in range(q.shape[0]):
+        pages = kv_indices[int(kv_indptr[b]):int(kv_indptr[b + 1])].long()
+        if len(pages):
+            last = 4 * (len(pages) - 1) + int(kv_last_page_len[b])
+            scores = (k_cache[pages].reshape(-1, 8)[:last] @ q[b]) * sm_scale
+            lse[b], out[b] = torch.logsumexp(scores, -1), scores.sum()
+    return {"lse": lse, "out": out}
+"""}
+
+
+class Definitions(Files):
+    def made(self, rows, **changes):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        paths = [os.path.join(folder.name, name) for name in ("pages.json", "pages.jsonl")]
+        with open(paths[0], "w", encoding="utf-8") as out:
+            json.dump({**DEFINITION, **changes}, out)
+        with open(paths[1], "w", encoding="utf-8") as out:
+            out.writelines(row if isinstance(row, str) else json.dumps({"workload": row}) + "\n" for row in rows)
+        return answered({"file": paths[0], "options": {"workloads": paths[1] if rows else None}})
+
+    def row(self, batch, total, scale, **more):
+        inputs = {"q": {"type": "random"}, "sm_scale": {"type": "scalar", "value": scale}}
+        return {"uuid": "u%d" % batch, "axes": {"batch": batch, "parts": batch + 1, "total": total, "num_pages": 999},
+                "inputs": {**inputs, **more}}
+
+    def test_rows_are_timed_with_their_scalars_and_inputs_from_files_are_named(self):
+        file = {"type": "safetensors", "path": "x.safetensors", "tensor_key": "kv_indptr"}
+        made = self.made([self.row(64, 300, 0.5, kv_indptr=file), self.row(8, 77, 0.25)])
+        rows = {row["name"]: (row["axes"], row["role"]) for row in made["workloads"] if row["tier"] == "gpu"}
+        self.assertEqual(rows["workload_1"], ({"batch": 64, "total": 300, "num_pages": 999}, ["check", "time"]))
+        self.assertEqual(rows["workload_2"][0], {"batch": 8, "total": 77, "num_pages": 999})
+        self.assertEqual(made["problem"]["definition"]["inputs"]["sm_scale"],
+                         {"shape": None, "dtype": "float32", "values": [0.5, 0.25]})
+        self.assertTrue([note for note in made["notes"]
+                         if "kv_indptr in safetensors files, which are not read: it is drawn as offsets(total)" in note])
+
+    def test_offsets_pages_and_lengths_are_drawn_so_that_they_are_valid(self):
+        made = self.made([self.row(64, 300, 0.5)])
+        definition = made["problem"]["definition"]
+        self.assertEqual({name: one["draw"] for name, one in definition["inputs"].items() if "draw" in one},
+                         {"kv_indptr": "offsets(total)", "kv_indices": "index(num_pages)",
+                          "kv_last_page_len": "integers(1, 4)"})
+        self.assertIn({"type": "derived", "value": "batch + 1"}, definition["axes"].values())
+        self.assertEqual(list(definition["outputs"]), ["lse", "out"])  # as the file returns them
+        self.assertIn("normal", [one["name"] for one in made["problem"]["distributions"]])
+
+    def test_a_definition_without_workloads_says_that_its_sizes_are_made_up(self):
+        self.assertTrue([note for note in self.made([])["notes"] if "made up" in note])
+
+    def test_a_line_that_is_no_workload_is_named(self):
+        with self.assertRaises(TaskError) as caught:
+            self.made([self.row(8, 77, 0.25), "[]\n"])
+        self.assertIn("pages.jsonl: line 2 is no workload", str(caught.exception))
 
 
 if __name__ == "__main__":

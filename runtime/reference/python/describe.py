@@ -7,7 +7,7 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, work
+from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, values, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -20,6 +20,7 @@ CHANCE_SEEDS = range(4)  # a mistake of a half shows with certainty in so many d
 DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
+MAX_SCALARS = 8  # docs/problem.md, Scalars
 SCALARS = {bool: "bool", int: "int64", float: "float32"}
 
 
@@ -36,6 +37,7 @@ class Description:
         self.path = path
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
+        self.workloads_file = options.get("workloads")
         self.notes, self.open = [], []
         self.fixed = set()  # sizes that are no axes, as no formula over them is known
         self._read()
@@ -45,16 +47,20 @@ class Description:
             self.options["eval"] = True
             self._read()
 
+    def _loaded(self, options):
+        return load(self.path, self.kind, dict(options, workloads=self.workloads_file))
+
     def _read(self):
-        self.task = load(self.path, self.kind, self.options)
+        self.task = self._loaded(self.options)
         self.found = axis_finder.find(self.task, self.fixed)
         self.options.update({key: value for key, value in (("follow", self.found.follow),
                                                            ("buffers", self.found.buffers)) if value})
-        self.task = load(self.path, self.kind, dict(self.options, buffers=self.found.buffers))
+        self.task = self._loaded(dict(self.options, buffers=self.found.buffers))
         self.samples, self.probes = self.found.samples, self.found.probes
 
     def made(self):
         self._refuse_random()
+        self.notes.extend(self.task.entry.notes())
         self._name_axes_of_cases()
         self._pick_workloads()
         self._look_at_values()
@@ -74,7 +80,7 @@ class Description:
     def _changes_nothing_by_chance(self):
         """Are results in training mode, whatever is drawn, those of evaluation mode?"""
         training = self.task.instance(dict(self.samples.base))
-        still = load(self.path, self.kind, dict(self.options, eval=True)).instance(dict(self.samples.base))
+        still = self._loaded(dict(self.options, eval=True)).instance(dict(self.samples.base))
         for seed in CHANCE_SEEDS:
             inputs = training.inputs(seed)
             still.inputs(seed)
@@ -137,8 +143,11 @@ class Description:
     def _output_names(self):
         taken = set(self.task.sizes) | set(self.probes[0].inputs) | set(self.probes[0].weights)
         count, names = len(self.probes[0].outputs), []
+        own = self.task.entry.output_names()
         for index in range(count):
             name = "output" if count == 1 else "output_%d" % index
+            if len(own) == count:
+                name = values.identifier(own[index], taken)
             while name in taken:
                 name += "_out"
             taken.add(name)
@@ -256,7 +265,7 @@ class Description:
                 rows[tuple(axes.values())] = {"name": name, "axes": axes, "tier": "gpu",
                                               "role": ["check", "time"] if timed else ["check"]}
         if left:
-            self.notes.append("cases of task.yml that differ in more than axes are left out: " + ", ".join(left))
+            self.notes.append("cases that differ in more than axes, or in a size that it does not run at, are left out: " + ", ".join(left))
         return list(rows.values())
 
     def _suits(self, axes):
@@ -337,7 +346,8 @@ class Description:
             if values.hide() < self.values.hide():
                 self.values, sizes, row["axes"] = values, larger, larger
         self.mutations = self.values.mutations()
-        self.notes.extend(self.values.notes)
+        drawn = self.task.entry.draws()
+        self.notes.extend(note for note in self.values.notes if note.partition(" is ")[0] not in drawn)
         self.drawn_alike = self._drawn_alike()
 
     def _drawn_alike(self):
@@ -430,12 +440,27 @@ class Description:
             if value is None:
                 self.notes.append("input %s is None: left out" % name)
                 return None
+            numbers = self.task.entry.scalars().get(name, [])
+            if len(numbers) > MAX_SCALARS:
+                self.notes.append("%s takes %d values: the first %d are used" % (name, len(numbers), MAX_SCALARS))
+            if len(numbers) > 1:
+                return {"shape": None, "dtype": SCALARS[dtype], "values": numbers[:MAX_SCALARS]}
             if any(probe.numbers.get(name) != value for probe in self.probes):
                 self.notes.append("the number %s follows from the sizes: left out" % name)
                 return None
             return {"shape": None, "dtype": SCALARS[dtype], "value": value}
         entry = {"shape": self.shapes[name], "dtype": _dtype(name, dtype)}
+        if name in self.task.entry.draws():
+            entry["draw"] = self._draw(self.task.entry.draws()[name])
         return entry
+
+    def _draw(self, text):
+        """A kind with its bounds over the problem's axes."""
+        given = self.task.source.definition["axes"]
+        for name in sorted(set(re.findall(r"[A-Za-z_]\w*", text.partition("(")[2]))):
+            size = str(given[name]["value"]) if given[name]["type"] == "const" else self.found.follow.get(name, name)
+            text = re.sub(r"\b%s\b" % name, size, text)
+        return text
 
 
 def _problem_name(path):

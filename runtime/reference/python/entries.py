@@ -1,6 +1,7 @@
 """What of a file is the computation, and what makes its inputs: one class a kind of file."""
 
 import contextlib
+import functools
 import inspect
 import os
 import sys
@@ -8,7 +9,7 @@ import types
 
 import torch
 
-from . import definitions, task_yaml
+from . import definition_draws, definitions, task_yaml, trace_workloads
 from .problems import TaskError
 
 INPUT_MAKERS = ("get_inputs", "example_inputs", "example_args")
@@ -17,11 +18,12 @@ INPUT_MAKERS = ("get_inputs", "example_inputs", "example_args")
 class Source:
     """The text of a reference and where it is."""
 
-    def __init__(self, path, text, folder, definition=None, task=None):
+    def __init__(self, path, text, folder, definition=None, task=None, workloads=None):
         self.path = path
         self.text = text
         self.folder = folder
         self.definition = definition  # a FlashInfer-Bench definition
+        self.workloads = workloads  # of the definition
         self.task = task  # a GPU MODE task.yml: sizes and how they vary
 
     @contextlib.contextmanager
@@ -68,8 +70,11 @@ def _utils_module():
     return _AnyUtils("utils")
 
 
-def read(path):
-    """The source at `path`: a Python file, a definition (.json), or a folder with task.yml and reference.py."""
+def read(path, workloads=None):
+    """The source at `path`: a Python file, a definition (.json), or a folder with task.yml and reference.py.
+
+    workloads: the file with those of a definition, or None.
+    """
     try:
         if os.path.isdir(path):
             reference = os.path.join(path, "reference.py")
@@ -85,7 +90,8 @@ def read(path):
     folder = os.path.dirname(path)
     if path.endswith(".json"):
         definition = definitions.read(path, text)
-        return Source(path, definition["reference"], folder, definition=definition)
+        return Source(path, definition["reference"], folder, definition=definition,
+                      workloads=trace_workloads.read(workloads))
     return Source(path, text, folder, task=task_yaml.read(folder))
 
 
@@ -189,6 +195,21 @@ class _Entry:
     def alike(self):
         """Names of sizes with one value in all timed cases."""
         return set()
+
+    def output_names(self):
+        """What the file calls its results, or nothing."""
+        return []
+
+    def draws(self):
+        """Input -> how it is drawn whatever the distribution, as problem.json says it."""
+        return {}
+
+    def scalars(self):
+        """Input -> the numbers that it may be."""
+        return {}
+
+    def notes(self):
+        return []
 
 
 class _ModuleTask(_Entry):
@@ -324,19 +345,58 @@ class _Definition(_Entry):
     kind = "flashinfer_bench"
 
     def __init__(self, source, namespace):
-        self.definition = source.definition
+        self.definition, self.workloads = source.definition, source.workloads
         if not callable(namespace.get("run")):
             raise TaskError("the definition's reference has no function `run`")
+        self.shape = definitions.sizes(self.definition, self.workloads.rows)
+        self.names = list(self.definition["outputs"])
 
     @classmethod
     def fits(cls, source, namespace):
         return source.definition is not None
 
     def sizes(self, found):
-        return definitions.sizes(self.definition)
+        return dict(self.shape)
+
+    def cases(self):
+        for number, (uuid, axes) in enumerate(self.workloads.rows, 1):
+            yield "workload_%d" % number, True, {name: axes.get(name) for name in self.shape}
+
+    def differing(self):
+        return {name for name in self.shape for _, _, axes in self.cases() if axes[name] != self.shape[name]}
+
+    def alike(self):
+        return set(self.shape) - self.differing() if self.workloads.rows else set()
+
+    def output_names(self):
+        return self.names
+
+    def draws(self):
+        return {name: draw.text for name, draw in definition_draws.of(self.definition).items()}
+
+    def scalars(self):
+        return self.workloads.scalars
+
+    def notes(self):
+        found = []
+        if not self.workloads.rows:
+            found.append("it has no workloads/**/NAME.jsonl: sizes and scalars are made up")
+        for name in sorted(self.workloads.foreign):
+            found.append("its workloads have %s in safetensors files, which are not read: it is drawn as %s"
+                         % (name, self.draws().get(name, "other inputs are")))
+        return found
 
     def call(self, namespace, sizes):
-        return Call(namespace["run"], lambda seed: definitions.inputs(self.definition, sizes))
+        run = namespace["run"]
+
+        @functools.wraps(run)
+        def named(*args, **kwargs):
+            result = run(*args, **kwargs)
+            if isinstance(result, dict):
+                self.names = list(result)
+            return result
+
+        return Call(named, lambda seed: definitions.inputs(self.definition, sizes, self.workloads.scalars))
 
 
 _BY_KIND = {entry.kind: entry for entry in (_ModuleTask, _FunctionTask, _BoardTask, _Definition)}

@@ -26,7 +26,7 @@ def load(path, kind=None, options=None):
     kind: one of KINDS, or None to tell by the file's content.
     options: the object `python` of problem.json: `eval` (bool) puts modules into evaluation mode,
     `follow` (dict) says which sizes of the file take the value of another, `buffers` (list) which inputs are memory
-    for results.
+    for results, `workloads` (a path) where those of a definition are.
     Raises TaskError with a message for the user.
     """
     if kind is not None and kind not in KINDS:
@@ -51,7 +51,7 @@ class Task:
     def __init__(self, path, kind, options):
         self.path = os.path.abspath(path)
         self.options = options
-        self.source = entries.read(self.path)
+        self.source = entries.read(self.path, options.get("workloads"))
         self.tree()
         self._found = file_sizes.collect(self.tree())
         namespace = self.namespace({})
