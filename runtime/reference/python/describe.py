@@ -7,7 +7,7 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, own_draws, starting_kernel, task_probe, trace, values, work
+from . import axes as axis_finder, channel, formulas, needs, own_draws, starting_kernel, task_probe, trace, values, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -226,7 +226,8 @@ class Description:
 
     def _pick_workloads(self):
         given = {name: self.task.sizes[name] for name in self.found.varying}
-        self.flops = work.flops(self.samples, self.probes)
+        self.needs = needs.Needs(self.task, self.samples, self.probes)
+        self.flops = work.flops(self.samples, self.probes, self.needs, self.notes)
         if self.flops is None:
             self.flops = "0"
             self.open.append("problem.json, flops: its operators change with its sizes; give a formula")
@@ -382,7 +383,7 @@ class Description:
         used_axes = {axis for entry in list(inputs.values()) + list(outputs.values()) for axis in entry["shape"] or ()}
         used_axes |= set(re.findall(r"[A-Za-z_]\w*", " ".join(
             [axis["value"] for axis in self.axes.values() if axis["type"] == "derived"] + [self.flops])))
-        read = [(tensor, self.values.to_read(tensor, entry["shape"])) for tensor, entry in inputs.items()
+        read = [(tensor, self._to_read(tensor, entry["shape"])) for tensor, entry in inputs.items()
                 if entry["shape"] is not None]
         python = dict(self.options, kind="function" if self.task.kind == "flashinfer_bench" else self.task.kind)
         problem = {
@@ -415,6 +416,20 @@ class Description:
         if self.values.degenerate:
             problem["degenerate"] = self.values.degenerate
         return problem
+
+    def _to_read(self, name, shape):
+        """The elements of an input that a kernel has to read, as factors of a product."""
+        known = self.values.to_read(name, shape)
+        steps = [step for probe in self.probes for step in probe.steps]
+        if known != shape or not any(step.selects for step in steps):
+            return known
+        group = "inputs" if name in self.probes[0].inputs else "weights"
+        counts = self.needs.counts(name, [getattr(probe, group)[name][0] for probe in self.probes])
+        if counts is needs.UNKNOWN:
+            self.notes.append("bytes_read leaves out %s, of which results may need a part alone" % name)
+            return ["0"]
+        return [axis if count is None else count if count.isidentifier() or count.isdigit() else "(%s)" % count
+                for axis, count in zip(shape, counts)]
 
     def _kernel(self, problem):
         """A plain starting kernel, or None."""

@@ -62,8 +62,7 @@ def probed(task, sizes, max_bytes, seed=1):
     instance = task.instance(sizes)
     task.look_for_buffers(instance)
     inputs = instance.inputs(seed)
-    outputs = []
-    steps = trace.traced(lambda: outputs.extend(instance.run(inputs)))
+    steps, outputs = trace.traced(lambda: instance.run(inputs), list(inputs.values()))
     return Probe(instance, inputs, outputs, steps)
 
 
