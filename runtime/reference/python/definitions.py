@@ -40,7 +40,8 @@ def derived(definition):
     found = {}
     for constraint in definition.get("constraints") or []:
         name, equals, expression = (part.strip() for part in constraint.partition("=="))
-        if equals and definition["axes"].get(name, {}).get("type") == "var" and _over_axes(definition, expression, name):
+        varies = definition["axes"].get(name, {}).get("type") == "var"
+        if equals and varies and _over_axes(definition, expression, name):
             found.setdefault(name, expression)
     return found
 

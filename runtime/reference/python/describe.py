@@ -7,7 +7,8 @@ import re
 
 import torch
 
-from . import axes as axis_finder, channel, formulas, needs, own_draws, starting_kernel, task_probe, trace, values, work
+from . import axes as axis_finder, channel, formulas, needs, own_draws, starting_kernel, task_probe, ties, trace
+from . import values, work
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -266,7 +267,8 @@ class Description:
                 rows[tuple(axes.values())] = {"name": name, "axes": axes, "tier": "gpu",
                                               "role": ["check", "time"] if timed else ["check"]}
         if left:
-            self.notes.append("cases that differ in more than axes, or in a size that it does not run at, are left out: " + ", ".join(left))
+            self.notes.append("cases that differ in more than axes, or in a size that it does not run at, are left "
+                              "out: " + ", ".join(left))
         return list(rows.values())
 
     def _suits(self, axes):
@@ -336,6 +338,7 @@ class Description:
 
     def _look_at_values(self):
         """At small sizes; at larger ones where these show more."""
+        self._look_at_ties()
         row = next((row for row in self.workloads if row["name"] == "small"), None)
         sizes = row["axes"] if row else self._varying(self.small)
         self.values = self._values_at(sizes)
@@ -358,9 +361,19 @@ class Description:
         return {name: kind for name, kind in first.items()
                 if name in self.values.free and all(other.get(name) == kind for other in others)}
 
+    def _look_at_ties(self):
+        """Indices of equal elements: told by what they select where the format can say it, else without ties."""
+        names = dict(zip(self._output_names(), self.probes[0].indices))
+        self.selects = {output: {"gather": source} for output, source in names.items() if source}
+        others = [output for output, source in names.items() if source == ""]
+        self.with_ties = ties.WITH_TIES if others else ()
+        if others:
+            self.notes.append("%s may be any of the indices of equal elements: no distribution with many of them (%s) "
+                              "is used" % (", ".join(others), ", ".join(sorted(ties.WITH_TIES))))
+
     def _values_at(self, sizes):
         chooses = any(step.operator in CHOOSING for step in self.probes[0].steps)
-        return Values(self.task.instance(sizes), self._output_names(), chooses)
+        return Values(self.task.instance(sizes), self._output_names(), chooses, self.with_ties)
 
     # ---- problem.json
 
@@ -411,6 +424,8 @@ class Description:
             "reference": "reference.py",
             "python": python,
         }
+        if self.selects:
+            problem["tolerance"]["outputs"] = self.selects
         if self.values.exempt() and not self.values.degenerate:
             problem["audit_exempt"] = self.values.exempt()
         if self.values.degenerate:

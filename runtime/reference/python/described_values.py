@@ -17,13 +17,15 @@ LAST_CHOSEN = (("late_high", "late_spike", 256.0), ("late_low", "late_spike(scal
 
 class Values:
     """instance: the file at small sizes. outputs: their names. chooses: it has an operator of CHOOSING.
+    left_out: of our distributions.
 
     used: weights that some result depends on. degenerate: why results do not depend on the inputs, or None.
     cases: pairs of inputs and weights; runs: what each gives, declared and exact. notes: in words, what was found.
     """
 
-    def __init__(self, instance, outputs, chooses):
+    def __init__(self, instance, outputs, chooses, left_out=()):
         self.instance = instance
+        self.left_out = left_out
         self.notes = []
         drawn = [instance.inputs(seed) for seed in SEEDS]
         self.first, self.drawn = drawn[0], drawn
@@ -83,7 +85,7 @@ class Values:
         self.cases = [(one, {}) for one in drawn]
         self.distributions = [{"name": "given", "kind": "given"}]
         if self.free or weights:
-            for kind in draws.KINDS:
+            for kind in [kind for kind in draws.KINDS if kind not in self.left_out]:
                 self._try(kind, *self._drawn(kind, drawn[0], weights))
         for name, kind, raised in LAST_CHOSEN if chooses and weights else ():
             self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import trace
+from . import ties, trace
 from .problems import TaskError
 from .task import on_this_device
 from .values import is_scalar
@@ -22,6 +22,7 @@ class Probe:
         self.numbers = {name: value for name, value in inputs.items() if is_scalar(value)}
         self.steps = steps
         self.structure = structure_of(instance.module)
+        self.indices = [None] * len(outputs)  # what ties.of says of them
 
     def sizes(self):
         """All sizes in one order, for comparisons between probes: of inputs, weights and outputs."""
@@ -63,7 +64,9 @@ def probed(task, sizes, max_bytes, seed=1):
     task.look_for_buffers(instance)
     inputs = instance.inputs(seed)
     steps, outputs = trace.traced(lambda: instance.run(inputs), list(inputs.values()))
-    return Probe(instance, inputs, outputs, steps)
+    probe = Probe(instance, inputs, outputs, steps)
+    probe.indices = ties.of(steps, inputs, outputs)
+    return probe
 
 
 def _product(values):
