@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "core/error.h"
@@ -14,19 +15,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds(const fs::path& file, const char* text) { return read_file(file).find(text) != std::string::npos; }
-
-bool is_kernelbench(const fs::path& file) {
-  return file.extension() == ".py" && holds(file, "class Model(") && holds(file, "def get_inputs");
+/// `class Model(...)`, with any blanks.
+bool has_class_model(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  for (auto at = text.find("class"); at != std::string_view::npos; at = text.find("class", at + 1)) {
+    const auto name = text.find_first_not_of(kBlanks, at + 5);
+    if (name == at + 5 || name == std::string_view::npos || !text.substr(name).starts_with("Model")) continue;
+    const auto bracket = text.find_first_not_of(kBlanks, name + 5);
+    if (bracket != std::string_view::npos && text[bracket] == '(') return true;
+  }
+  return false;
 }
 
-bool is_gpu_mode(const fs::path& file) {
-  return file.filename() == "reference.py" && fs::is_regular_file(file.parent_path() / "task.yml");
+/// Why a file is no task of KernelBench; empty where it is one.
+std::string lacks_for_kernelbench(const fs::path& file) {
+  const std::string text = read_file(file);
+  if (!has_class_model(text)) return "it has no class Model(...)";
+  return text.find("def get_inputs") == std::string::npos ? "it has no get_inputs()" : "";
 }
 
-/// definitions/OP/NAME.json
+/// In the folder of a GPU MODE task or below it.
+bool is_of_gpu_mode(const fs::path& file, const fs::path& folder) {
+  for (fs::path at = file.parent_path();; at = at.parent_path()) {
+    if (fs::is_regular_file(at / "task.yml")) return true;
+    if (at == folder || at == at.parent_path()) return false;
+  }
+}
+
+/// At any depth below a folder `definitions`, which may be above the one that is read.
 bool is_definition(const fs::path& file) {
-  return file.extension() == ".json" && file.parent_path().parent_path().filename() == "definitions";
+  return file.extension() == ".json" &&
+         std::ranges::any_of(file.parent_path(), [](const fs::path& part) { return part == "definitions"; });
 }
 
 /// The parts of a path below the data set, as the name of one folder.
@@ -38,24 +57,35 @@ std::string folder_name(const fs::path& below) {
 
 }  // namespace
 
-std::vector<BoardTask> board_tasks(const fs::path& folder) {
-  if (!fs::is_directory(folder)) fail(ExitCode::bad_input, "there is no folder {}", folder.string());
-  std::vector<BoardTask> tasks;
+BoardFiles board_files(const fs::path& given) {
+  if (!fs::is_directory(given)) fail(ExitCode::bad_input, "there is no folder {}", given.string());
+  fs::path folder = fs::absolute(given).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  BoardFiles files;
   constexpr auto kOptions = fs::directory_options::skip_permission_denied;
   for (const auto& entry : fs::recursive_directory_iterator(folder, kOptions)) {
-    if (!entry.is_regular_file() || entry.is_symlink()) continue;
     const fs::path& file = entry.path();
-    fs::path below = fs::relative(file, folder);
-    if (is_gpu_mode(file))
-      tasks.push_back(
-          {below.has_parent_path() ? folder_name(below.parent_path()) : "task", {file, "gpu_mode"}});
-    else if (is_definition(file))
-      tasks.push_back({folder_name(below.filename().replace_extension()), {file, "flashinfer_bench"}});
-    else if (is_kernelbench(file))
-      tasks.push_back({folder_name(below.replace_extension()), {file, "kernelbench"}});
+    const fs::path below = file.lexically_relative(folder);
+    const bool python = file.extension() == ".py";
+    if (!entry.is_regular_file() || (!python && !is_definition(file))) continue;
+    if (entry.is_symlink()) {
+      files.left.push_back({below.generic_string(), "it is a link"});
+    } else if (!python) {
+      files.tasks.push_back(
+          {folder_name(fs::path(below).filename().replace_extension()), {file, "flashinfer_bench"}});
+    } else if (is_of_gpu_mode(file, folder)) {
+      if (file.filename() == "reference.py" && fs::is_regular_file(file.parent_path() / "task.yml"))
+        files.tasks.push_back(
+            {below.has_parent_path() ? folder_name(below.parent_path()) : "task", {file, "gpu_mode"}});
+    } else if (const std::string lacks = lacks_for_kernelbench(file); !lacks.empty()) {
+      files.left.push_back({below.generic_string(), lacks});
+    } else {
+      files.tasks.push_back({folder_name(fs::path(below).replace_extension()), {file, "kernelbench"}});
+    }
   }
-  std::ranges::sort(tasks, {}, &BoardTask::name);
-  return tasks;
+  std::ranges::sort(files.tasks, {}, &BoardTask::name);
+  std::ranges::sort(files.left, {}, &LeftFile::path);
+  return files;
 }
 
 std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks, const fs::path& output,

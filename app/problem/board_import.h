@@ -16,10 +16,21 @@ struct BoardTask {
   PythonSource source;
 };
 
-/// The tasks of a folder, in order of their names, recognised by content: files with `class Model` and `get_inputs`
-/// (KernelBench), folders with reference.py and task.yml (GPU MODE), definitions/OP/NAME.json (FlashInfer-Bench).
+/// A Python file, or a link, that is no task and no part of one.
+struct LeftFile {
+  std::string path;  ///< below the folder that was read
+  std::string reason;
+};
+
+struct BoardFiles {
+  std::vector<BoardTask> tasks;  ///< in order of their names
+  std::vector<LeftFile> left;    ///< in order of their paths
+};
+
+/// The tasks of a folder, recognised by content: files with `class Model` and `get_inputs` (KernelBench), folders with
+/// reference.py and task.yml (GPU MODE), JSON files at any depth below `definitions` (FlashInfer-Bench).
 /// Links are not followed. Throws Error(bad_input) where there is no such folder.
-[[nodiscard]] std::vector<BoardTask> board_tasks(const std::filesystem::path& folder);
+[[nodiscard]] BoardFiles board_files(const std::filesystem::path& folder);
 
 /// What became of a task.
 struct ImportedTask {

@@ -28,6 +28,22 @@ fs::path file_of(const PythonSource& source) {
   return fs::is_directory(file) ? file / "reference.py" : file;
 }
 
+/// The workloads of a FlashInfer-Bench definition: workloads/**/NAME.jsonl next to `definitions`. Empty where there is
+/// no such file.
+fs::path workloads_of(const fs::path& definition) {
+  fs::path at = definition.parent_path();
+  while (at.filename() != "definitions" && at.has_relative_path()) at = at.parent_path();
+  const fs::path folder = at.parent_path() / "workloads";
+  if (definition.extension() != ".json" || !at.has_relative_path() || !fs::is_directory(folder)) return {};
+  const fs::path name = definition.stem() += ".jsonl";
+  fs::path found;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied))
+    if (entry.is_regular_file() && entry.path().filename() == name && (found.empty() || entry.path() < found))
+      found = entry.path();
+  return found;
+}
+
 Json describe(const fs::path& file, const PythonSource& source, const runtime::PythonInstallation& python) {
   runtime::ReferenceLaunch launch{.program = python.program,
                                   .path = python.path,
@@ -35,10 +51,13 @@ Json describe(const fs::path& file, const PythonSource& source, const runtime::P
                                   .entry = "describe",
                                   .threads = 1};
   launch.readable.push_back(file.parent_path().string());
+  const fs::path workloads = workloads_of(file);
+  if (!workloads.empty()) launch.readable.push_back(workloads.parent_path().string());
   runtime::ReferenceProcess process(launch);
   Json options = Json::object();
   if (source.eval) options["eval"] = true;
   if (!source.kind.empty()) options["kind"] = source.kind;
+  if (!workloads.empty()) options["workloads"] = workloads.string();
   auto answer =
       process.ask({{"do", "describe"}, {"file", file.string()}, {"options", options}}, source.limit);
   if (!answer) fail(ExitCode::bad_input, "{}: {}", source.file.string(), answer.error().message);

@@ -540,7 +540,7 @@ PythonReference read_python_reference(const Problem& problem) {
   PythonReference reference{.file = "", .source = "", .kind = std::string(kPythonKinds.front())};
   const auto given = JsonReader(problem.json).find("python");
   if (!given) return reference;
-  given->only({"kind", "eval", "follow", "omit"});
+  given->only({"kind", "eval", "follow", "omit", "buffers"});
   if (const auto kind = given->find("kind")) {
     reference.kind = kind->text();
     if (std::ranges::find(kPythonKinds, reference.kind) == kPythonKinds.end())
@@ -552,6 +552,8 @@ PythonReference read_python_reference(const Problem& problem) {
   if (const auto omit = given->find("omit"))
     for (const JsonReader& place : omit->items())
       if (place.integer() < 0) place.fail("the place of an output, from 0");
+  if (const auto buffers = given->find("buffers"))
+    for (const JsonReader& input : buffers->items()) static_cast<void>(input.text());
   reference.options = given->json();
   return reference;
 }

@@ -4,6 +4,8 @@
 import json
 import os
 import sys
+import tempfile
+import textwrap
 import unittest
 
 try:
@@ -14,6 +16,8 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
 from python import axes, formulas, own_draws, task_yaml  # noqa: E402
+from python.describe import answered  # noqa: E402
+from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
 from sample_files import Files, function  # noqa: E402
 
@@ -269,6 +273,33 @@ class Refusals(Files):
                 self.assertIn(expected, self.refused(text))
 
 
+BOARD = """
+    import dataclasses
+    import torch
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        rows: int
+        dtype: torch.dtype
+        bias: torch.Tensor
+    def ref_kernel(data):
+        BODY
+    def generate_input(size: int, width: int, seed: int, spread: float = 1.0):
+        gen = torch.Generator(device="cuda")
+        gen.manual_seed(seed)
+        x = torch.randn(size, width, device="cuda", generator=gen)
+        INPUTS
+"""
+CASES = """
+tests:
+  - {"size": 5, "width": 8, "seed": 1}
+  - {"size": 9, "width": 24, "seed": 1, "spread": 2.0}
+benchmarks:
+  - {"size": 512, "width": 64, "seed": 1}
+  - {"size": 512, "width": 64, "seed": 2}
+  - {"size": 2048, "width": 128, "seed": 3}
+"""
+
+
 class Boards(Files):
     def test_a_definition_draws_inputs_of_each_type(self):
         dtypes = ("float16", "float32", "int32", "bool")
@@ -281,10 +312,154 @@ class Boards(Files):
         inputs = load(path + ".json").instance({"n": 4}).inputs(1)
         self.assertEqual([str(value.dtype) for value in inputs.values()], ["torch." + dtype for dtype in dtypes])
 
+    def task(self, body, inputs):
+        """A folder as GPU MODE has it."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        text = textwrap.dedent(BOARD).replace("INPUTS", inputs).replace("BODY", "\n    ".join(body.split("; ")))
+        for name, content in (("reference.py", text), ("task.yml", CASES)):
+            with open(os.path.join(folder.name, name), "w", encoding="utf-8") as out:
+                out.write(content)
+        return folder.name
+
+    def made(self, body, inputs):
+        return answered({"file": self.task(body, inputs), "options": {}})
+
     def test_shapes_of_a_task_yml_are_read(self):
         cases = task_yaml.parsed('lang: "py"\ntests:\n  - {"size": 127, "seed": 4}\nbenchmarks:\n  - size: 64\n'
                                  '    shape: [1, 2]\n')
         self.assertEqual(cases, {"tests": [{"size": 127}], "benchmarks": [{"size": 64, "shape": [1, 2]}]})
+
+    def test_memory_for_results_is_no_input_however_it_is_used(self):
+        empty = "return x, torch.empty(size, width, device='cuda')"
+        for body, inputs in (
+                ("x, out = data; out[...] = x * 2; return out", empty),
+                ("x, out = data; return x * 2", empty),
+                ("x, out = data; out[...] = x * 2", empty),
+                ("x, out = data; out += x; out += x; return out", empty.replace("empty", "zeros")),
+                ("x, out = data; out[...] = x * 2; return out", "return x, torch.randn(size, width)"),
+                ("x, out = data; return (x.double() * 2).view(-1)", empty)):
+            with self.subTest(body=body, inputs=inputs):
+                made = self.made(body, inputs)
+                problem = made["problem"]
+                self.assertEqual(list(problem["definition"]["inputs"]), ["data_0"])
+                self.assertEqual(problem["definition"]["outputs"],
+                                 {"output": {"shape": ["size", "width"], "dtype": "float32"}})
+                self.assertEqual(problem["python"]["buffers"], ["data_1"])
+
+    def test_the_reference_process_hands_new_memory_to_every_run(self):
+        folder = self.task("x, out = data; out[...] = x * 2; return out", "return x, torch.empty(size, width)")
+        instance = load(folder, "gpu_mode", {"buffers": ["data_1"]}).instance({"size": 3, "width": 4})
+        inputs = instance.inputs(1)
+        self.assertEqual(list(inputs), ["data_0"])
+        first, = instance.run(inputs)
+        second, = instance.run({"data_0": inputs["data_0"] + 1}, precision="exact")
+        self.assertEqual(second.dtype, torch.float64)
+        self.assertTrue(torch.equal(first, inputs["data_0"] * 2))
+
+    def test_an_input_that_is_changed_in_place_stays_refused(self):
+        for body, inputs, words in (
+                ("x, y = data; y += x; return y * 1", "return x, x * 2", "changes its input data_1 in place"),
+                ("x, y = data; return y.view(-1)", "return x, x * 2", "view of input data_1"),
+                ("x, y = data; return x + y", "return x, torch.empty(size, width)", "nothing was written to")):
+            with self.subTest(body=body):
+                with self.assertRaises(TaskError) as caught:
+                    self.made(body, inputs)
+                self.assertIn(words, str(caught.exception))
+
+    def test_every_case_is_a_workload_and_one_that_differs_in_more_than_sizes_is_named(self):
+        made = self.made("return data * 2", "return x * spread")
+        rows = {row["name"]: (row["axes"], row["role"]) for row in made["workloads"] if row["tier"] == "gpu"}
+        self.assertEqual(rows, {
+            "benchmark_1": ({"size": 512, "width": 64}, ["check", "time"]),
+            "benchmark_3": ({"size": 2048, "width": 128}, ["check", "time"]),
+            "test_1": ({"size": 5, "width": 8}, ["check"]),
+            "any_large": ({"size": [5, 2048], "width": {"range": [8, 128], "multiple": 8}}, "held_out")})
+        self.assertTrue([note for note in made["notes"] if "test_2 (spread 2.0)" in note])
+
+    def test_records_are_taken_apart_and_numbers_that_follow_from_sizes_are_no_inputs(self):
+        made = self.made("x, c = data; return (x[:c.rows] + c.bias).to(c.dtype)",
+                         "return x, Config(size, torch.float32, torch.randn(width))")
+        self.assertEqual(list(made["problem"]["definition"]["inputs"]), ["data_0", "data_1_bias"])
+        self.assertTrue([note for note in made["notes"] if "data_1_rows follows from the sizes" in note])
+
+    def test_a_kind_that_a_generator_draws_anew_for_every_seed_is_not_taken_for_one(self):
+        made = self.made("return data * 2", "scale = torch.rand(1, generator=gen).item(); return x * scale")
+        self.assertEqual(made["problem"]["distributions"][0], {"name": "given", "kind": "given"})
+
+
+DEFINITION = {
+    "name": "pages", "op_type": "pages",
+    "axes": {"batch": {"type": "var"}, "parts": {"type": "var"}, "total": {"type": "var"},
+             "num_pages": {"type": "var"}, "page_size": {"type": "const", "value": 4},
+             "width": {"type": "const", "value": 8}},
+    "constraints": ["parts == batch + 1", "total == kv_indptr[-1].item()"],
+    "inputs": {"q": {"shape": ["batch", "width"], "dtype": "float32"},
+               "k_cache": {"shape": ["num_pages", "page_size", "width"], "dtype": "float32"},
+               "kv_indptr": {"shape": ["parts"], "dtype": "int32"},
+               "kv_indices": {"shape": ["total"], "dtype": "int32"},
+               "kv_last_page_len": {"shape": ["batch"], "dtype": "int32"},
+               "sm_scale": {"shape": None, "dtype": "float32"}},
+    "outputs": {"out": {"shape": ["batch"], "dtype": "float32"}, "lse": {"shape": ["batch"], "dtype": "float32"}},
+    "reference": """
+import torch
+def run(q, k_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    lse = torch.full((q.shape[0],), -float("inf"), dtype=torch.float32)
+    out = torch.zeros(q.shape[0], dtype=torch.float32)
+    for b in range(q.shape[0]):
+        pages = kv_indices[int(kv_indptr[b]):int(kv_indptr[b + 1])].long()
+        if len(pages):
+            last = 4 * (len(pages) - 1) + int(kv_last_page_len[b])
+            scores = (k_cache[pages].reshape(-1, 8)[:last] @ q[b]) * sm_scale
+            lse[b], out[b] = torch.logsumexp(scores, -1), scores.sum()
+    return {"lse": lse, "out": out}
+"""}
+
+
+class Definitions(Files):
+    def made(self, rows, **changes):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        paths = [os.path.join(folder.name, name) for name in ("pages.json", "pages.jsonl")]
+        with open(paths[0], "w", encoding="utf-8") as out:
+            json.dump({**DEFINITION, **changes}, out)
+        with open(paths[1], "w", encoding="utf-8") as out:
+            out.writelines(row if isinstance(row, str) else json.dumps({"workload": row}) + "\n" for row in rows)
+        return answered({"file": paths[0], "options": {"workloads": paths[1] if rows else None}})
+
+    def row(self, batch, total, scale, **more):
+        inputs = {"q": {"type": "random"}, "sm_scale": {"type": "scalar", "value": scale}}
+        return {"uuid": "u%d" % batch, "axes": {"batch": batch, "parts": batch + 1, "total": total, "num_pages": 999},
+                "inputs": {**inputs, **more}}
+
+    def test_rows_are_timed_with_their_scalars_and_inputs_from_files_are_named(self):
+        file = {"type": "safetensors", "path": "x.safetensors", "tensor_key": "kv_indptr"}
+        made = self.made([self.row(64, 300, 0.5, kv_indptr=file), self.row(8, 77, 0.25)])
+        rows = {row["name"]: (row["axes"], row["role"]) for row in made["workloads"] if row["tier"] == "gpu"}
+        self.assertEqual(rows["workload_1"], ({"batch": 64, "total": 300, "num_pages": 999}, ["check", "time"]))
+        self.assertEqual(rows["workload_2"][0], {"batch": 8, "total": 77, "num_pages": 999})
+        self.assertEqual(made["problem"]["definition"]["inputs"]["sm_scale"],
+                         {"shape": None, "dtype": "float32", "values": [0.5, 0.25]})
+        self.assertTrue([note for note in made["notes"]
+                         if "kv_indptr in safetensors files, which are not read: it is drawn as offsets(total)" in note])
+
+    def test_offsets_pages_and_lengths_are_drawn_so_that_they_are_valid(self):
+        made = self.made([self.row(64, 300, 0.5)])
+        definition = made["problem"]["definition"]
+        self.assertEqual({name: one["draw"] for name, one in definition["inputs"].items() if "draw" in one},
+                         {"kv_indptr": "offsets(total)", "kv_indices": "index(num_pages)",
+                          "kv_last_page_len": "integers(1, 4)"})
+        self.assertIn({"type": "derived", "value": "batch + 1"}, definition["axes"].values())
+        self.assertEqual(list(definition["outputs"]), ["lse", "out"])  # as the file returns them
+        self.assertIn("normal", [one["name"] for one in made["problem"]["distributions"]])
+
+    def test_a_definition_without_workloads_says_that_its_sizes_are_made_up(self):
+        self.assertTrue([note for note in self.made([])["notes"] if "made up" in note])
+
+    def test_a_line_that_is_no_workload_is_named(self):
+        with self.assertRaises(TaskError) as caught:
+            self.made([self.row(8, 77, 0.25), "[]\n"])
+        self.assertIn("pages.jsonl: line 2 is no workload", str(caught.exception))
 
 
 if __name__ == "__main__":

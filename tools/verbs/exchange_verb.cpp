@@ -61,7 +61,7 @@ void print_report(const app::ExchangeReport& report, const std::string& what, bo
 void require_content(const app::ExchangeReport& report, const std::string& folder) {
   if (report.definitions + report.workloads + report.solutions + report.traces != 0 || !report.faults.empty())
     return;
-  if (const std::size_t tasks = app::board_tasks(folder).size(); tasks > 0)
+  if (const std::size_t tasks = app::board_files(folder).tasks.size(); tasks > 0)
     fail(ExitCode::bad_input,
          "{} has tasks of a benchmark ({}); --problems FOLDER makes problem folders of them", folder, tasks);
   fail(ExitCode::bad_input,
@@ -96,9 +96,18 @@ Json imported_json(const std::vector<app::ImportedTask>& tasks) {
   return list;
 }
 
+/// Files that no task is made of, and why.
+void print_left(const app::BoardFiles& files) {
+  if (files.left.empty()) return;
+  print_stderr("{} files, {} tasks; left out:\n", files.tasks.size() + files.left.size(), files.tasks.size());
+  for (const app::LeftFile& file : files.left) print_stderr("  {}: {}\n", file.path, file.reason);
+}
+
 /// Makes a problem folder for every task of a benchmark's folder.
-int import_tasks(const std::vector<app::BoardTask>& tasks, const fs::path& output, const std::string& python,
+int import_tasks(const app::BoardFiles& files, const fs::path& output, const std::string& python,
                  double limit_s, bool json) {
+  const std::vector<app::BoardTask>& tasks = files.tasks;
+  print_left(files);
   const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(limit_s));
   const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
   std::size_t ended = 0;
@@ -160,14 +169,14 @@ ExchangeVerbs add_exchange_verbs(CLI::App& app, ExchangeFlags& flags) {
   return {.to = to, .from = from, .only = only};
 }
 
-std::vector<app::BoardTask> tasks_of(const std::string& folder) {
-  std::vector<app::BoardTask> tasks = app::board_tasks(folder);
-  if (tasks.empty())
-    fail(ExitCode::bad_input,
-         "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
-         "FlashInfer-Bench (definitions/OP/NAME.json)",
-         folder);
-  return tasks;
+app::BoardFiles files_of(const std::string& folder) {
+  app::BoardFiles files = app::board_files(folder);
+  if (!files.tasks.empty()) return files;
+  print_left(files);
+  fail(ExitCode::bad_input,
+       "{} has no task of KernelBench (class Model, get_inputs), GPU MODE (reference.py, task.yml) or "
+       "FlashInfer-Bench (definitions/**/NAME.json)",
+       folder);
 }
 
 int export_set(const fs::path& database, const ExchangeFlags& flags) {
@@ -191,7 +200,7 @@ int run_exchange(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   if (verbs.only->parsed()) return check(flags.folder, flags.json);
   if (verbs.from->parsed() && !flags.problems.empty())
-    return import_tasks(tasks_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
+    return import_tasks(files_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
   const fs::path file = app::database_file(flags.database, app::load_config());
   if (verbs.to->parsed()) return export_set(file, flags);
   const app::ExchangeReport report = app::import_exchange(flags.folder, file);

@@ -8,6 +8,8 @@ from .problems import TaskError
 
 # Sizes to begin with, until the task runs: small, and powers of two, which most divisors accept.
 CAPS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+# Larger sizes are not tried only to give an axis room to vary (chosen).
+ROOM = 128
 # Below this a size is kept as it is at first: kernels, strides and numbers of dimensions.
 SMALL = 16
 # A probe fills at most so much memory: it is there for shapes, which small sizes show as well.
@@ -23,7 +25,8 @@ class Axes:
 
     varying: name -> base size. fixed: name -> size of the file, for sizes that change shapes but do not vary.
     steps: name -> multiple in which an axis may vary. least: name -> smallest size that runs.
-    follow: name -> the axis that it has to equal. notes: in words, what was found and not used.
+    follow: name -> the axis that it has to equal. buffers: inputs that are memory for results.
+    notes: in words, what was found and not used.
     """
 
     def __init__(self):
@@ -32,6 +35,7 @@ class Axes:
         self.steps = {}
         self.least = {}
         self.follow = {}
+        self.buffers = []
         self.notes = []
         self.samples = None
         self.probes = []
@@ -42,6 +46,7 @@ class Finder:
         self.task = task
         self.cache = {}
         self.follow = {}
+        self.differing = task.entry.differing() & set(task.sizes)
         self.first_error = None
 
     def at(self, sizes):
@@ -59,13 +64,13 @@ class Finder:
         return self.cache[key]
 
 
-def find(task):
-    """The axes of a task. Raises TaskError where it does not run at any size that was tried."""
+def find(task, fixed=()):
+    """The axes of a task. fixed: sizes that are none. Raises TaskError where it runs at no size that was tried."""
     finder, found = Finder(task), Axes()
-    kept = {name for name, size in task.sizes.items() if _parameter_like(name, size)}
-    frozen = set()
+    kept = {name for name, size in task.sizes.items() if _parameter_like(name, size)} - finder.differing
+    frozen = set(fixed) & set(task.sizes)
     for _ in range(len(task.sizes) + 1):
-        base = _base(finder, kept | frozen)
+        base = _base(finder, kept | frozen, finder.differing - frozen)
         kinds = {name: _kind(finder, base, name) for name in task.sizes if name not in frozen}
         stuck = {name for name, kind in kinds.items() if kind != "axis"}
         frozen |= stuck
@@ -74,7 +79,8 @@ def find(task):
             break
     names = [name for name in task.sizes if name not in frozen and name not in finder.follow]
     found.follow = dict(finder.follow)
-    base = _smallest(finder, base, names)
+    found.buffers = task.buffers or []
+    base = _smallest(finder, base, names, finder.differing & set(names))
     _vary(finder, found, base, names)
     _fixed(finder, found, base, frozen)
     return found
@@ -84,16 +90,29 @@ def _parameter_like(name, size):
     return size < 2 or (size <= 64 and PARAMETER_NAME.search(name) is not None)
 
 
-def _base(finder, kept):
-    """Small sizes at which the task runs: all small; else one or all of them larger, and larger again."""
-    task, free = finder.task, [name for name in finder.task.sizes if name not in kept]
+def _base(finder, kept, differing):
+    """Small sizes at which the task runs, if possible with room for those that differ from case to case to vary."""
+    running = None
+    for sizes in _bases(finder.task, kept):
+        if finder.at(sizes) is None:
+            continue
+        if all(_step(finder, sizes, name) for name in differing):
+            return sizes
+        running = running or sizes
+        if max(sizes.values()) > max(ROOM, *running.values()):
+            break
+    if running:
+        return running
+    raise TaskError("it runs at none of the sizes that were tried; at the smallest ones: %s" % finder.first_error)
+
+
+def _bases(task, kept):
+    """All small; then one or all of them larger, and larger again."""
+    free = [name for name in task.sizes if name not in kept]
     for cap in CAPS:
         small = {name: size if name in kept else _capped(size, CAPS[0]) for name, size in task.sizes.items()}
         for raised in [[name] for name in free if cap > CAPS[0]] + [free]:
-            sizes = dict(small, **{name: _capped(task.sizes[name], cap) for name in raised})
-            if finder.at(sizes) is not None:
-                return sizes
-    raise TaskError("it runs at none of the sizes that were tried; at the smallest ones: %s" % finder.first_error)
+            yield dict(small, **{name: _capped(task.sizes[name], cap) for name in raised})
 
 
 def _capped(size, cap):
@@ -146,14 +165,14 @@ def _follows(finder, base, name):
     return False
 
 
-def _smallest(finder, base, names):
-    """Shrinks each axis on its own: one that has to be large should not keep the others so."""
+def _smallest(finder, base, names, differing):
+    """Shrinks each axis on its own: one that has to be large should not keep the others so, nor stop them."""
     for name in names:
         for cap in CAPS:
             if cap >= base[name]:
                 break
             smaller = dict(base, **{name: cap})
-            if finder.at(smaller) is not None:
+            if finder.at(smaller) is not None and all(_step(finder, smaller, other) for other in differing):
                 base = smaller
                 break
     return base
@@ -166,7 +185,8 @@ def _vary(finder, found, base, names):
         found.steps[name] = step
         found.varying[name] = base[name]
         found.least[name] = _least(finder, base, name, step)
-        lines[name] = [size for size in (base[name] + step * count for count in LINE)
+        far = [base[name] * 2] if name in finder.differing else []
+        lines[name] = [size for size in sorted({base[name] + step * count for count in LINE}.union(far))
                        if finder.at(dict(base, **{name: size})) is not None]
     points = [point for point in _joint(found, base) if finder.at(point) is not None]
     found.samples = formulas.Samples(dict(base), lines, points)
@@ -176,9 +196,12 @@ def _vary(finder, found, base, names):
 def _step(finder, base, name):
     """The multiple in which an axis may vary: 1 where its next sizes all run."""
     steps = [step for step in (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512) if step <= max(base[name], 8)]
+    # What is one group at the smallest sizes shows its multiple at the next.
+    starts = [base[name]] + [base[name] * 2] * (name in finder.differing and base[name] > SMALL)
     for step in steps:
         if base[name] % step == 0 and all(
-                finder.at(dict(base, **{name: base[name] + step * count})) is not None for count in (1, 2, 3)):
+                finder.at(dict(base, **{name: start + step * count})) is not None
+                for start in starts for count in (1, 2, 3)):
             return step
     return None
 

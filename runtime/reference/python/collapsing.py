@@ -9,6 +9,8 @@ expand squeeze unsqueeze contiguous clone flatten unflatten""".split())
 
 def collapsed(step, steps):
     """The step and those between its results and sums, where linear operators lead to sums alone; else nothing."""
+    if not step.returned.isdisjoint(step.results):
+        return []
     later = steps[steps.index(step) + 1:]
     following = [other for other in later if set(other.sources) & set(step.results)]
     paths = [_to_sums(other, step, later) for other in following]

@@ -1,11 +1,14 @@
 """Says as JSON what the problem folder of a user's file needs: problem.json, workloads, and what was noticed."""
 
+import functools
+import math
 import os
 import re
 
 import torch
 
-from . import attempts, axes as axis_finder, channel, formulas, independence, own_draws, starting_kernel, task_probe, trace, work
+from . import (attempts, axes as axis_finder, channel, formulas, independence, needs, own_draws, starting_kernel, task_probe,
+               trace, values, work)
 from .described_values import CHOOSING, Values
 from .judging import same
 from .problems import TaskError, explained
@@ -20,6 +23,7 @@ DTYPES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "fl
           torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
           torch.bool: "bool"}
 DTYPES.update({getattr(torch, name): name for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)})
+MAX_SCALARS = 8  # docs/problem.md, Scalars
 SCALARS = {bool: "bool", int: "int64", float: "float32"}
 
 
@@ -36,27 +40,32 @@ class Description:
         self.path = path
         self.options = {key: value for key, value in options.items() if key == "eval"}
         self.kind = options.get("kind")
+        self.workloads_file = options.get("workloads")
         self.notes, self.open = [], []
         attempts.watch(path)
+        self.fixed = set()  # sizes that are no axes, as no formula over them is known
         self._read()
         layers = self._random_layers()
         if layers and self._changes_nothing_by_chance():
             self.notes.append("what %s draws changes no result: run in evaluation mode" % ", ".join(layers))
             self.options["eval"] = True
             self._read()
-        self.names = {}  # formula -> axis
+
+    def _loaded(self, options):
+        return load(self.path, self.kind, dict(options, workloads=self.workloads_file))
 
     def _read(self):
-        self.task = load(self.path, self.kind, self.options)
-        self.found = axis_finder.find(self.task)
-        if self.found.follow:
-            self.options["follow"] = self.found.follow
-            self.task = load(self.path, self.kind, self.options)
+        self.task = self._loaded(self.options)
+        self.found = axis_finder.find(self.task, self.fixed)
+        self.options.update({key: value for key, value in (("follow", self.found.follow),
+                                                           ("buffers", self.found.buffers)) if value})
+        self.task = self._loaded(dict(self.options, buffers=self.found.buffers))
         self.samples, self.probes = self.found.samples, self.found.probes
 
     def made(self):
         self._refuse_random()
-        self._name_axes()
+        self.notes.extend(self.task.entry.notes())
+        self._name_axes_of_cases()
         self._pick_workloads()
         self._look_at_values()
         problem = self._problem()
@@ -76,7 +85,7 @@ class Description:
     def _changes_nothing_by_chance(self):
         """Are results in training mode, whatever is drawn, those of evaluation mode?"""
         training = self.task.instance(dict(self.samples.base))
-        still = load(self.path, self.kind, dict(self.options, eval=True)).instance(dict(self.samples.base))
+        still = self._loaded(dict(self.options, eval=True)).instance(dict(self.samples.base))
         for seed in CHANCE_SEEDS:
             inputs = training.inputs(seed)
             still.inputs(seed)
@@ -113,7 +122,20 @@ class Description:
 
     # ---- axes and shapes
 
+    def _name_axes_of_cases(self):
+        """Sizes that are the same in all timed cases stay so where no formula over them is found."""
+        try:
+            self._name_axes()
+        except TaskError:
+            self.fixed = self.task.entry.alike() & set(self.found.varying)
+            if not self.fixed:
+                raise
+            self.notes.append("no axis is made of %s, which no timed case varies" % ", ".join(sorted(self.fixed)))
+            self._read()
+            self._name_axes()
+
     def _name_axes(self):
+        self.names = {}  # formula -> axis
         self.axes = {name: {"type": "var"} for name in self.found.varying}
         probe = self.probes[0]
         self.shapes = {}
@@ -130,8 +152,11 @@ class Description:
     def _output_names(self):
         taken = set(self.task.sizes) | set(self.probes[0].inputs) | set(self.probes[0].weights)
         count, names = len(self.probes[0].outputs), []
+        own = self.task.entry.output_names()
         for index in range(count):
             name = "output" if count == 1 else "output_%d" % index
+            if len(own) == count:
+                name = values.identifier(own[index], taken)
             while name in taken:
                 name += "_out"
             taken.add(name)
@@ -210,11 +235,15 @@ class Description:
 
     def _pick_workloads(self):
         given = {name: self.task.sizes[name] for name in self.found.varying}
-        self.flops = work.flops(self.samples, self.probes)
+        self.needs = needs.Needs(self.task, self.samples, self.probes)
+        self.flops = work.flops(self.samples, self.probes, self.needs, self.notes)
         if self.flops is None:
             self.flops = "0"
             self.open.append("problem.json, flops: its operators change with its sizes; give a formula")
-        self.workloads = [{"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
+        self.workloads = self._case_rows()
+        self.cases = [row["name"] for row in self.workloads]
+        self.workloads = self.workloads or [
+            {"name": "given", "axes": given, "role": ["check", "time"], "tier": "gpu"}]
         self.small = dict(self.samples.base)
         grown = self._grown()
         for name, sizes in (("small", grown), ("odd", self._odd(grown)), ("least", self._least()),
@@ -231,6 +260,28 @@ class Description:
         if self.found.follow:
             self.notes.append("; ".join("%s equals %s" % pair for pair in self.found.follow.items()))
         self._held_out(given, grown)
+
+    def _case_rows(self):
+        """A workload for each case that differs from the file's own sizes in axes alone."""
+        rows, left = {}, []
+        for name, timed, values in self.task.entry.cases():
+            axes = {axis: values[axis] for axis in self.found.varying}
+            others = {**self.task.entry.shape, **axes}
+            others.update({follower: axes[leader] for follower, leader in self.found.follow.items()})
+            if any(others[key] != value for key, value in values.items()) or not self._suits(axes):
+                left.append("%s (%s)" % (name, ", ".join("%s %s" % (key, value) for key, value in values.items()
+                                                          if others[key] != value) or "its sizes"))
+            elif tuple(axes.values()) not in rows:
+                rows[tuple(axes.values())] = {"name": name, "axes": axes, "tier": "gpu",
+                                              "role": ["check", "time"] if timed else ["check"]}
+        if left:
+            self.notes.append("cases that differ in more than axes, or in a size that it does not run at, are left "
+                              "out: " + ", ".join(left))
+        return list(rows.values())
+
+    def _suits(self, axes):
+        return all(axes[name] % step == 0 and axes[name] >= self.found.least[name]
+                   for name, step in self.found.steps.items())
 
     def _varying(self, sizes):
         return {name: sizes[name] for name in self.found.varying}
@@ -273,9 +324,17 @@ class Description:
         for name, step in self.found.steps.items():
             low = self.found.least[name]
             near[name] = self._range(low, max(low, grown[name] + 4 * step), step)
-            far[name] = self._range(max(low, given[name] // 2 // step * step), given[name], step)
+            far[name] = self._far(name, low, given[name], step)
         self.workloads.append({"name": "any_small", "axes": near, "role": "held_out", "tier": "emulator"})
         self.workloads.append({"name": "any_large", "axes": far, "role": "held_out", "tier": "gpu"})
+
+    def _far(self, name, low, given, step):
+        """From half the file's size; where a file names cases, all between them that have what they share."""
+        sizes = [row["axes"][name] for row in self.workloads if row["name"] in self.cases]
+        if not sizes:
+            return self._range(max(low, given // 2 // step * step), given, step)
+        shared = functools.reduce(math.gcd, sizes)
+        return self._range(max(low, min(sizes)), max(sizes), shared if len(set(sizes)) > 1 else 1)
 
     @staticmethod
     def _range(low, high, step):
@@ -287,6 +346,7 @@ class Description:
 
     def _look_at_values(self):
         """At small sizes; at larger ones where these show more."""
+        self._look_at_ties()
         row = next((row for row in self.workloads if row["name"] == "small"), None)
         sizes = row["axes"] if row else self._varying(self.small)
         self.values = self._values_at(sizes)
@@ -298,7 +358,8 @@ class Description:
             if values.hide() < self.values.hide():
                 self.values, sizes, row["axes"] = values, larger, larger
         self.mutations = self.values.mutations()
-        self.notes.extend(self.values.notes)
+        drawn = self.task.entry.draws()
+        self.notes.extend(note for note in self.values.notes if note.partition(" is ")[0] not in drawn)
         self.drawn_alike = self._drawn_alike()
         self._omit(self.values.constant_outputs())
 
@@ -313,12 +374,23 @@ class Description:
     def _drawn_alike(self):
         """Inputs that one of our kinds draws as the file does, at all sizes."""
         points = [self.samples.base, list(self.samples.every())[-1]]
-        first, last = (own_draws.kinds(self.task.instance(dict(point))) for point in points)
-        return {name: kind for name, kind in first.items() if last.get(name) == kind and name in self.values.free}
+        first, *others = (own_draws.kinds(self.task.instance(dict(point)), seed) for point in points for seed in (1, 2))
+        return {name: kind for name, kind in first.items()
+                if name in self.values.free and all(other.get(name) == kind for other in others)}
+
+    def _look_at_ties(self):
+        """Indices of equal elements: told by what they select where the format can say it, else without ties."""
+        names = dict(zip(self._output_names(), self.probes[0].indices))
+        self.selects = {output: {"gather": source} for output, source in names.items() if source}
+        others = [output for output, source in names.items() if source == ""]
+        self.with_ties = ties.WITH_TIES if others else ()
+        if others:
+            self.notes.append("%s may be any of the indices of equal elements: no distribution with many of them (%s) "
+                              "is used" % (", ".join(others), ", ".join(sorted(ties.WITH_TIES))))
 
     def _values_at(self, sizes):
         chooses = any(step.operator in CHOOSING for step in self.probes[0].steps)
-        return Values(self.task.instance(sizes), self._output_names(), chooses)
+        return Values(self.task.instance(sizes), self._output_names(), chooses, self.with_ties)
 
     # ---- problem.json
 
@@ -342,7 +414,7 @@ class Description:
         used_axes = {axis for entry in list(inputs.values()) + list(outputs.values()) for axis in entry["shape"] or ()}
         used_axes |= set(re.findall(r"[A-Za-z_]\w*", " ".join(
             [axis["value"] for axis in self.axes.values() if axis["type"] == "derived"] + [self.flops])))
-        read = [(tensor, self.values.to_read(tensor, entry["shape"])) for tensor, entry in inputs.items()
+        read = [(tensor, self._to_read(tensor, entry["shape"])) for tensor, entry in inputs.items()
                 if entry["shape"] is not None]
         python = dict(self.options, kind="function" if self.task.kind == "flashinfer_bench" else self.task.kind)
         problem = {
@@ -370,11 +442,27 @@ class Description:
             "reference": "reference.py",
             "python": python,
         }
+        if self.selects:
+            problem["tolerance"]["outputs"] = self.selects
         if self.values.exempt() and not self.values.degenerate:
             problem["audit_exempt"] = self.values.exempt()
         if self.values.degenerate:
             problem["degenerate"] = self.values.degenerate
         return problem
+
+    def _to_read(self, name, shape):
+        """The elements of an input that a kernel has to read, as factors of a product."""
+        known = self.values.to_read(name, shape)
+        steps = [step for probe in self.probes for step in probe.steps]
+        if known != shape or not any(step.selects for step in steps):
+            return known
+        group = "inputs" if name in self.probes[0].inputs else "weights"
+        counts = self.needs.counts(name, [getattr(probe, group)[name][0] for probe in self.probes])
+        if counts is needs.UNKNOWN:
+            self.notes.append("bytes_read leaves out %s, of which results may need a part alone" % name)
+            return ["0"]
+        return [axis if count is None else count if count.isidentifier() or count.isdigit() else "(%s)" % count
+                for axis, count in zip(shape, counts)]
 
     def _kernel(self, problem):
         """A plain starting kernel, or None."""
@@ -400,9 +488,27 @@ class Description:
             if value is None:
                 self.notes.append("input %s is None: left out" % name)
                 return None
+            numbers = self.task.entry.scalars().get(name, [])
+            if len(numbers) > MAX_SCALARS:
+                self.notes.append("%s takes %d values: the first %d are used" % (name, len(numbers), MAX_SCALARS))
+            if len(numbers) > 1:
+                return {"shape": None, "dtype": SCALARS[dtype], "values": numbers[:MAX_SCALARS]}
+            if any(probe.numbers.get(name) != value for probe in self.probes):
+                self.notes.append("the number %s follows from the sizes: left out" % name)
+                return None
             return {"shape": None, "dtype": SCALARS[dtype], "value": value}
         entry = {"shape": self.shapes[name], "dtype": _dtype(name, dtype)}
+        if name in self.task.entry.draws():
+            entry["draw"] = self._draw(self.task.entry.draws()[name])
         return entry
+
+    def _draw(self, text):
+        """A kind with its bounds over the problem's axes."""
+        given = self.task.source.definition["axes"]
+        for name in sorted(set(re.findall(r"[A-Za-z_]\w*", text.partition("(")[2]))):
+            size = str(given[name]["value"]) if given[name]["type"] == "const" else self.found.follow.get(name, name)
+            text = re.sub(r"\b%s\b" % name, size, text)
+        return text
 
 
 def _problem_name(path):

@@ -3,7 +3,7 @@
 import torch
 
 from . import degenerate, draws, matrices, moved, structure
-from .judging import any_beyond, finite, not_comparable, same
+from .judging import agree_in_infinities, any_beyond, finite, not_comparable, same
 from .problems import TaskError
 
 SEEDS = (1, 2, 3)
@@ -21,13 +21,15 @@ LAST_CHOSEN = (("late_high", "late_spike", 256.0), ("late_low", "late_spike(scal
 
 class Values:
     """instance: the file at small sizes. outputs: their names. chooses: it has an operator of CHOOSING.
+    left_out: of our distributions.
 
     used: weights that some result depends on. degenerate: why results do not depend on the inputs, or None.
     cases: pairs of inputs and weights; runs: what each gives, declared and exact. notes: in words, what was found.
     """
 
-    def __init__(self, instance, outputs, chooses):
+    def __init__(self, instance, outputs, chooses, left_out=()):
         self.instance = instance
+        self.left_out = left_out
         self.notes = []
         others = [instance.task.instance(instance.sizes, seed) for seed in SEEDS]
         drawn = [other.inputs(seed) for other, seed in zip(others, SEEDS)]
@@ -40,6 +42,7 @@ class Values:
                 self.notes.append("%s is %s: only its own generator draws it" % (name, word))
         self.free = [name for name, word in self.structure.items()
                      if word is None and drawn[0][name].is_floating_point()]
+        self._gives_infinities = any(not finite(output) for one, weights in self.cases for output in self._run(one, weights))
         self._choose_distributions(drawn, chooses)
         self._check_finite()
         self._find_used_weights()
@@ -127,7 +130,7 @@ class Values:
                    if value.is_floating_point()}
         self.distributions = [{"name": "given", "kind": "given"}]
         if self.free or weights:
-            for kind in draws.KINDS:
+            for kind in [kind for kind in draws.KINDS if kind not in self.left_out]:
                 self._try(kind, *self._drawn(kind, drawn[0], weights))
         for name, kind, raised in LAST_CHOSEN if chooses and weights else ():
             self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
@@ -168,8 +171,10 @@ class Values:
     def _try(self, name, inputs, weights, tensors):
         """Takes a distribution where every result stays finite."""
         try:
-            fine = all(finite(output) for precision in ("exact", "declared")
-                       for output in self._run(inputs, weights, precision))
+            runs = [self._run(inputs, weights, precision) for precision in ("declared", "exact")]
+            # Where the file's own inputs give infinities, as sequences without elements do, they are results.
+            fine = all(finite(output) for run in runs for output in run) or (
+                self._gives_infinities and all(agree_in_infinities(*pair) for pair in zip(*runs)))
         except TaskError as error:
             self.notes.append("%s is not used: %s" % (name, error))
             return

@@ -1,6 +1,7 @@
 """What of a file is the computation, and what makes its inputs: one class a kind of file."""
 
 import contextlib
+import functools
 import inspect
 import os
 import sys
@@ -8,7 +9,7 @@ import types
 
 import torch
 
-from . import definitions, task_yaml
+from . import definition_draws, definitions, task_yaml, trace_workloads
 from .problems import TaskError
 
 INPUT_MAKERS = ("get_inputs", "example_inputs", "example_args")
@@ -17,11 +18,12 @@ INPUT_MAKERS = ("get_inputs", "example_inputs", "example_args")
 class Source:
     """The text of a reference and where it is."""
 
-    def __init__(self, path, text, folder, definition=None, task=None):
+    def __init__(self, path, text, folder, definition=None, task=None, workloads=None):
         self.path = path
         self.text = text
         self.folder = folder
         self.definition = definition  # a FlashInfer-Bench definition
+        self.workloads = workloads  # of the definition
         self.task = task  # a GPU MODE task.yml: sizes and how they vary
 
     @contextlib.contextmanager
@@ -68,8 +70,11 @@ def _utils_module():
     return _AnyUtils("utils")
 
 
-def read(path):
-    """The source at `path`: a Python file, a definition (.json), or a folder with task.yml and reference.py."""
+def read(path, workloads=None):
+    """The source at `path`: a Python file, a definition (.json), or a folder with task.yml and reference.py.
+
+    workloads: the file with those of a definition, or None.
+    """
     try:
         if os.path.isdir(path):
             reference = os.path.join(path, "reference.py")
@@ -85,7 +90,8 @@ def read(path):
     folder = os.path.dirname(path)
     if path.endswith(".json"):
         definition = definitions.read(path, text)
-        return Source(path, definition["reference"], folder, definition=definition)
+        return Source(path, definition["reference"], folder, definition=definition,
+                      workloads=trace_workloads.read(workloads))
     return Source(path, text, folder, task=task_yaml.read(folder))
 
 
@@ -173,7 +179,40 @@ def _input_maker(namespace):
     return None
 
 
-class _ModuleTask:
+class _Entry:
+    """What a kind of file says of itself where it says no more."""
+
+    hands_buffers = False  # for its results, to what it computes with
+
+    def cases(self):
+        """Named sizes besides those that the file has: (name, are they timed, value of each)."""
+        return ()
+
+    def differing(self):
+        """Names of sizes that are not the same in all cases."""
+        return set()
+
+    def alike(self):
+        """Names of sizes with one value in all timed cases."""
+        return set()
+
+    def output_names(self):
+        """What the file calls its results, or nothing."""
+        return []
+
+    def draws(self):
+        """Input -> how it is drawn whatever the distribution, as problem.json says it."""
+        return {}
+
+    def scalars(self):
+        """Input -> the numbers that it may be."""
+        return {}
+
+    def notes(self):
+        return []
+
+
+class _ModuleTask(_Entry):
     """KernelBench's form: class Model, get_inputs() and get_init_inputs()."""
 
     kind = "kernelbench"
@@ -218,7 +257,7 @@ def _initial(given):
     return tuple(given), {}
 
 
-class _FunctionTask:
+class _FunctionTask(_Entry):
     """A function: `run`, or the only one next to those that make inputs."""
 
     kind = "function"
@@ -247,10 +286,11 @@ class _FunctionTask:
         return _input_maker(namespace)
 
 
-class _BoardTask:
+class _BoardTask(_Entry):
     """GPU MODE's form: ref_kernel(data), generate_input(..., seed) and task.yml."""
 
     kind = "gpu_mode"
+    hands_buffers = True
 
     def __init__(self, source, namespace):
         self.task = source.task or {}
@@ -258,9 +298,9 @@ class _BoardTask:
         self.parameters = [name for name in signature.parameters if name != "seed"]
         self.defaults = {name: parameter.default for name, parameter in signature.parameters.items()
                          if parameter.default is not parameter.empty}
-        self.cases = self.task.get("benchmarks") or self.task.get("tests") or []
+        self.timed = self.task.get("benchmarks") or self.task.get("tests") or []
         self.shape = dict(self.defaults)
-        self.shape.update(self.cases[-1] if self.cases else {})
+        self.shape.update(self.timed[-1] if self.timed else {})
         missing = [name for name in self.parameters if name not in self.shape]
         if missing:
             raise TaskError("generate_input takes %s, and task.yml gives no value for it" % ", ".join(missing))
@@ -272,6 +312,25 @@ class _BoardTask:
     def sizes(self, found):
         sizes = {name: self.shape[name] for name in self.parameters if type(self.shape[name]) is int}
         return sizes
+
+    def cases(self):
+        """Those of task.yml as (name, is it timed, value of each parameter)."""
+        tests = self.task.get("tests") or []
+        for what, cases in (("benchmark", self.timed), ("test", [] if tests == self.timed else tests)):
+            for number, case in enumerate(cases, 1):
+                given = {**self.defaults, **case}
+                yield "%s_%d" % (what, number), what == "benchmark", {name: given.get(name, self.shape[name])
+                                                                     for name in self.parameters}
+
+    def differing(self):
+        """Parameters that are not the same in all cases."""
+        cases = [values for _, _, values in self.cases()]
+        return {name for name in self.parameters if any(values[name] != self.shape[name] for values in cases)}
+
+    def alike(self):
+        """Parameters with one value in all cases that are timed."""
+        timed = [values for _, is_timed, values in self.cases() if is_timed]
+        return {name for name in self.parameters if all(values[name] == self.shape[name] for values in timed)}
 
     def call(self, namespace, sizes):
         return Call(namespace["ref_kernel"])
@@ -289,28 +348,67 @@ class _BoardTask:
         return make
 
 
-class _Definition:
+class _Definition(_Entry):
     """A FlashInfer-Bench definition: axes, inputs, and the source of `run`."""
 
     kind = "flashinfer_bench"
 
     def __init__(self, source, namespace):
-        self.definition = source.definition
+        self.definition, self.workloads = source.definition, source.workloads
         if not callable(namespace.get("run")):
             raise TaskError("the definition's reference has no function `run`")
+        self.shape = definitions.sizes(self.definition, self.workloads.rows)
+        self.names = list(self.definition["outputs"])
 
     @classmethod
     def fits(cls, source, namespace):
         return source.definition is not None
 
     def sizes(self, found):
-        return definitions.sizes(self.definition)
+        return dict(self.shape)
+
+    def cases(self):
+        for number, (uuid, axes) in enumerate(self.workloads.rows, 1):
+            yield "workload_%d" % number, True, {name: axes.get(name) for name in self.shape}
+
+    def differing(self):
+        return {name for name in self.shape for _, _, axes in self.cases() if axes[name] != self.shape[name]}
+
+    def alike(self):
+        return set(self.shape) - self.differing() if self.workloads.rows else set()
+
+    def output_names(self):
+        return self.names
+
+    def draws(self):
+        return {name: draw.text for name, draw in definition_draws.of(self.definition).items()}
+
+    def scalars(self):
+        return self.workloads.scalars
+
+    def notes(self):
+        found = []
+        if not self.workloads.rows:
+            found.append("it has no workloads/**/NAME.jsonl: sizes and scalars are made up")
+        for name in sorted(self.workloads.foreign):
+            found.append("its workloads have %s in safetensors files, which are not read: it is drawn as %s"
+                         % (name, self.draws().get(name, "other inputs are")))
+        return found
 
     def call(self, namespace, sizes):
-        return Call(namespace["run"])
+        run = namespace["run"]
+
+        @functools.wraps(run)
+        def named(*args, **kwargs):
+            result = run(*args, **kwargs)
+            if isinstance(result, dict):
+                self.names = list(result)
+            return result
+
+        return Call(named)
 
     def maker(self, namespace, sizes):
-        return lambda seed: definitions.inputs(self.definition, sizes)
+        return lambda seed: definitions.inputs(self.definition, sizes, self.workloads.scalars)
 
 
 _BY_KIND = {entry.kind: entry for entry in (_ModuleTask, _FunctionTask, _BoardTask, _Definition)}

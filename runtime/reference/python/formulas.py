@@ -1,5 +1,6 @@
 """Integer formulas over axes from samples: how the size of a tensor follows from the sizes of a file."""
 
+import functools
 import math
 
 # Strides above 16 and factors above 8 do not occur in files that people write; wider searches find accidents.
@@ -72,13 +73,20 @@ def _of_one(axis, line):
     if linear:
         yield linear
     low = min(line)
-    for divisor in range(2, LARGEST_DIVISOR + 1):
+    for divisor in _divisors(line):
         for factor in range(1, LARGEST_FACTOR + 1):
             if math.gcd(divisor, factor) > 1 and factor > 1:
                 continue
             formula = _floored(axis, line, low, factor, divisor)
             if formula:
                 yield formula
+
+
+def _divisors(line):
+    """Small ones; the multiple in which the axis varies; and its smallest size, which may be one group of many."""
+    sizes = [size for size, _ in line]
+    others = {functools.reduce(math.gcd, [size - min(sizes) for size in sizes]), min(sizes)}
+    return list(range(2, LARGEST_DIVISOR + 1)) + sorted(size for size in others if size > LARGEST_DIVISOR)
 
 
 def _linear(axis, line):

@@ -40,6 +40,14 @@ def not_comparable(exact, declared):
     return None
 
 
+def agree_in_infinities(declared, exact):
+    """Is each element finite in both, or the same infinity? NaN is no result."""
+    if declared is None or not declared.is_floating_point():
+        return True
+    apart = ~(torch.isfinite(declared) & torch.isfinite(exact))
+    return bool((declared[apart].double() == exact[apart].double()).all())
+
+
 def tolerance(twin, right):
     """What an element of a floating result may be off by: a tensor. right: float64, or a byte. twin: in the declared dtype."""
     right = right.double()

@@ -96,12 +96,12 @@ def _leaves(value):
         yield value
 
 
-def kinds(instance):
+def kinds(instance, seed=1):
     """name -> kind, as problem.json writes it, of the inputs of which each element is drawn alone, by one call whose
     results nothing else depends on."""
     watch = _Watch()
     with watch:
-        named = instance.inputs(1)
+        named = instance.inputs(seed)
     found, draws = {}, []
     for name, value in named.items():
         entry = watch.of(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else None

@@ -5,11 +5,11 @@ import json
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .buffers import storage
 from .elementwise import Unknown
 from .precision import operator_name
 from .product import Product
 from .rows import Rows
-from .task import _storage
 
 # What kernels call their own variables and functions.
 OWN_NAMES = {"first", "count", "inner", "rows", "columns", "row", "column", "matrix", "sum", "results", "element", "real",
@@ -80,12 +80,12 @@ def _recorded(instance, definition):
     with recorder:
         outputs.extend(output for output in instance.run(inputs) if output is not None)
     tensors = dict(instance.weights, **inputs)
-    places = {_storage(tensors[name]): (name, entry["shape"], tuple(tensors[name].shape)) for name, entry in definition["inputs"].items()
+    places = {storage(tensors[name]): (name, entry["shape"], tuple(tensors[name].shape)) for name, entry in definition["inputs"].items()
               if isinstance(tensors.get(name), torch.Tensor) and entry["shape"] is not None}
-    counts = {_storage(value): value.numel() for value in tensors.values() if isinstance(value, torch.Tensor)}
+    counts = {storage(value): value.numel() for value in tensors.values() if isinstance(value, torch.Tensor)}
 
     def leaves(tensor):
-        place = _storage(tensor)
+        place = storage(tensor)
         return places.get(place) if tensor.numel() == counts.get(place) else None
 
     recorder.kept = inputs  # their memory stays theirs while calls are looked at

@@ -11,7 +11,7 @@ import types
 
 import torch
 
-from . import entries, mutations, sizes as file_sizes, values
+from . import buffers, entries, mutations, sizes as file_sizes, values
 from .precision import exact_tensor, mapped, precision_of
 from .problems import TaskError, explained
 from .seeds import derived, drawing
@@ -24,7 +24,8 @@ def load(path, kind=None, options=None):
 
     kind: one of KINDS, or None to tell by the file's content.
     options: the object `python` of problem.json: `eval` (bool) puts modules into evaluation mode,
-    `follow` (dict) says which sizes of the file take the value of another, `omit` which results are no outputs.
+    `follow` (dict) says which sizes of the file take the value of another, `omit` which results are no outputs,
+    `buffers` (list) which inputs are memory for results, `workloads` (a path) where those of a definition are.
     Raises TaskError with a message for the user.
     """
     if kind is not None and kind not in KINDS:
@@ -36,13 +37,14 @@ class Task:
     """kind: one of KINDS. sizes: integers that may be replaced -> their values, in the file's order.
 
     seeded: what the file seeds itself, by name; grows with every run.
+    buffers: names of inputs that are memory for results (buffers.py); None until they have been looked for.
     """
 
     def __init__(self, path, kind, options):
         self.path = os.path.abspath(path)
         self.options = options
         self.seeded = set()
-        self.source = entries.read(self.path)
+        self.source = entries.read(self.path, options.get("workloads"))
         self.tree()
         self._found = file_sizes.collect(self.tree())
         namespace = self.namespace({}, 0)
@@ -50,6 +52,7 @@ class Task:
         self.kind = self.entry.kind
         self.forms = {}  # sizes -> how arguments nest: to draw large inputs to see it takes half a minute
         self.sizes = self.entry.sizes({name: size.value for name, size in self._found.items()})
+        self.buffers = options.get("buffers", None if self.entry.hands_buffers else [])
 
     def tree(self):
         try:
@@ -69,6 +72,18 @@ class Task:
             exec(compile(tree, self.source.path, "exec"), module.__dict__)
         return module.__dict__
 
+    def look_for_buffers(self, instance):
+        if self.buffers is not None:
+            return
+        make = self.entry.maker(self.namespace(instance.changed, 1), instance.sizes)
+        with explained("looking for output buffers"), on_this_device(), torch.no_grad(), \
+                precision_of("declared", []), drawing(1, self.seeded):
+            paths = buffers.paths(instance.call, make, 1)
+        self.buffers = []
+        instance.inputs(1)
+        self.forms.clear()  # of when buffers were inputs
+        self.buffers = [name for name, path in instance.paths.items() if path in paths]
+
     def instance(self, sizes=None, weight_seed=42):
         """The file run again with `sizes` (name -> integer) replaced and parameters drawn from `weight_seed`."""
         chosen = dict(self.sizes)
@@ -86,6 +101,7 @@ class Instance:
 
     weights: parameters and buffers by the names that a problem gives them.
     notes: what deviated from the precision asked for, in words; grows with every run.
+    paths: of inputs by name in what the file's generator makes, once it has made them.
     """
 
     def __init__(self, task, sizes, weight_seed):
@@ -94,7 +110,8 @@ class Instance:
         self.notes = []
         self._taken = set(task.sizes)
         self._template = None
-        self._paths = {}
+        self.paths = {}
+        self._buffers = {}  # path -> (shape, dtype)
         self.changed = {name: value for name, value in sizes.items() if value != task.sizes[name]}
         namespace = task.namespace(self.changed, weight_seed)
         # The file as it was executed under a seed: it makes the inputs of that seed without being executed again.
@@ -148,16 +165,19 @@ class Instance:
         """Flat names for (possibly nested) arguments by parameter."""
         named, taken = {}, set(self._taken)
         self._template = values.mapped_leaves(drawn, lambda path: None)
-        self._paths = {}
+        self.paths, self._buffers = {}, {}
         for path, leaf in values.flattened(drawn):
             if not values.is_leaf(leaf):
                 raise TaskError("input %s is %s: tensors, numbers and None are understood"
                                 % (path[0], type(leaf).__name__))
             name = values.identifier("_".join(str(key) for key in path), taken)
             taken.add(name)
+            if name in (self.task.buffers or ()):
+                self._buffers[path] = (leaf.shape, leaf.dtype)
+                continue
             named[name] = leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
-            self._paths[name] = path
-        self.task.forms[tuple(self.sizes.items())] = (self._template, self._paths)
+            self.paths[name] = path
+        self.task.forms[tuple(self.sizes.items())] = (self._template, self.paths, self._buffers)
         return named
 
     def run(self, inputs, weights=None, precision="declared", mutation=None):
@@ -170,7 +190,8 @@ class Instance:
         convert = exact_tensor if precision == "exact" else lambda tensor: tensor
         given = {name: mapped(value, convert) for name, value in inputs.items()}
         versions = {name: value._version for name, value in given.items() if isinstance(value, torch.Tensor)}
-        arguments = self._arguments(given)
+        memory = self._memory(given, convert)
+        arguments = self._arguments(given, memory)
         with explained("running the reference"), torch.no_grad(), self._weights_in_place(weights or {}, convert) as held:
             with on_this_device(), mutations.applied(mutation), precision_of(precision, self.notes):
                 outputs = values.results(self.call.run(arguments))
@@ -178,6 +199,8 @@ class Instance:
             outputs = [value.detach().clone() if id(value) in held else value for value in outputs]
             outputs = [None if place in self.task.options.get("omit", ()) else value
                        for place, value in enumerate(outputs)]
+        if memory:
+            outputs = buffers.results(outputs, list(memory.values()))
         self._check_inputs(given, versions, outputs)
         return outputs
 
@@ -199,20 +222,33 @@ class Instance:
             with on_this_device():
                 return mutations.listed(run)
 
-    def _arguments(self, inputs):
-        if self._template is None and not self.draws_inputs:
-            # A function whose inputs the problem draws: its arguments are named as they are.
-            self._paths = {name: (name,) for name in self.call.parameters}
+    def _find_form(self):
+        """How arguments nest: as its generator makes them; of a function without one by the names of its arguments."""
+        form = self.task.forms.get(tuple(self.sizes.items()))
+        if not self.draws_inputs:
+            self.paths = {name: (name,) for name in self.call.parameters}
             self._template = dict.fromkeys(self.call.parameters)
-        elif self._template is None and tuple(self.sizes.items()) in self.task.forms:
-            self._template, self._paths = self.task.forms[tuple(self.sizes.items())]
-        elif self._template is None:
+        elif form is not None:
+            self._template, self.paths, self._buffers = form
+        else:
             self.inputs(0)
-        unknown = [name for name in inputs if name not in self._paths]
-        missing = [name for name in self._paths if name not in inputs]
+
+    def _memory(self, inputs, convert=lambda tensor: tensor):
+        """New buffers by their paths, where the inputs are."""
+        if self._template is None:
+            self._find_form()
+        device = next((value.device for value in inputs.values() if isinstance(value, torch.Tensor)), "cpu")
+        return {path: convert(torch.zeros(shape, dtype=dtype, device=device))
+                for path, (shape, dtype) in self._buffers.items()}
+
+    def _arguments(self, inputs, memory=None):
+        memory = self._memory(inputs) if memory is None else memory
+        unknown = [name for name in inputs if name not in self.paths]
+        missing = [name for name in self.paths if name not in inputs]
         if unknown or missing:
-            raise TaskError("inputs are %s; expected %s" % (", ".join(inputs), ", ".join(self._paths)))
-        return values.rebuilt(self._template, {path: inputs[name] for name, path in self._paths.items()})
+            raise TaskError("inputs are %s; expected %s" % (", ".join(inputs), ", ".join(self.paths)))
+        leaves = {path: inputs[name] for name, path in self.paths.items()}
+        return values.rebuilt(self._template, {**leaves, **memory})
 
     @contextlib.contextmanager
     def _weights_in_place(self, weights, convert):
@@ -243,12 +279,12 @@ class Instance:
         for name, version in versions.items():
             if given[name]._version != version:
                 raise TaskError("it changes its input %s in place; work on a copy (%s.clone())" % (name, name))
-        storages = {_storage(value): name for name, value in given.items()
-                    if isinstance(value, torch.Tensor) and value.numel() > 0}
+        storages = {buffers.storage(value): name for name, value in given.items()
+                    if isinstance(value, torch.Tensor) and value.numel() > 0 and value.device.type != "meta"}
         for index, output in enumerate(outputs):
-            if output is not None and output.numel() > 0 and _storage(output) and _storage(output) in storages:
+            if output is not None and output.numel() > 0 and buffers.storage(output) in storages:
                 raise TaskError("output %d is a view of input %s; return a tensor of its own (.clone())"
-                                % (index, storages[_storage(output)]))
+                                % (index, storages[buffers.storage(output)]))
 
 
 def _table(module, part):
@@ -261,12 +297,6 @@ def _place(path, tensor):
         raise TaskError("weight %s gets its shape in the first call: give it one when the module is made" % path)
     address = tensor.data_ptr() if tensor.layout is torch.strided and tensor.numel() else 0
     return (address, tensor.shape, tensor.stride(), tensor.dtype) if address else id(tensor)
-
-
-def _storage(tensor):
-    """Where its elements are; 0 for tensors without contents."""
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return storage.data_ptr()
 
 
 class _HostGenerator(torch.Generator):

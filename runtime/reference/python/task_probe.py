@@ -2,7 +2,7 @@
 
 import torch
 
-from . import trace
+from . import ties, trace
 from .problems import TaskError
 from .task import on_this_device
 from .values import is_scalar
@@ -19,8 +19,10 @@ class Probe:
         self.inputs = {name: _shape(value) for name, value in inputs.items()}
         self.weights = {name: _shape(value) for name, value in instance.weights.items()}
         self.outputs = [_shape(value) for value in outputs]
+        self.numbers = {name: value for name, value in inputs.items() if is_scalar(value)}
         self.steps = steps
         self.structure = structure_of(instance.module)
+        self.indices = [None] * len(outputs)  # what ties.of says of them
 
     def sizes(self):
         """All sizes in one order, for comparisons between probes: of inputs, weights and outputs."""
@@ -59,10 +61,12 @@ def probed(task, sizes, max_bytes, seed=1):
     if _product(sizes.values()) > max_bytes // 8 and _bytes_of_data(task, sizes) > max_bytes:
         raise TaskError("it needs more than %d bytes for its inputs" % max_bytes)
     instance = task.instance(sizes)
+    task.look_for_buffers(instance)
     inputs = instance.inputs(seed)
-    outputs = []
-    steps = trace.traced(lambda: outputs.extend(instance.run(inputs)))
-    return Probe(instance, inputs, outputs, steps)
+    steps, outputs = trace.traced(lambda: instance.run(inputs), list(inputs.values()))
+    probe = Probe(instance, inputs, outputs, steps)
+    probe.indices = ties.of(steps, inputs, outputs)
+    return probe
 
 
 def _product(values):

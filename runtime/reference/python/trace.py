@@ -35,12 +35,22 @@ PER_READ = {"sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "argm
 POOLS = frozenset(["avg_pool2d", "avg_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices"])
 
 
+# Operators of which a result may not depend on all that they take.
+SELECTING = frozenset("""slice select index index_select gather embedding take masked_select masked_fill where tril triu
+diagonal unfold as_strided split split_with_sizes unbind narrow chunk scatter scatter_ index_put index_put_ copy_
+_local_scalar_dense nonzero constant_pad_nd upsample_nearest2d grid_sampler_2d topk sort kthvalue im2col""".split())
+STRIDED = CONVOLUTIONS | POOLS | frozenset(["avg_pool1d", "max_pool1d_with_indices", "_adaptive_avg_pool2d"])
+
+
 class Step:
     """One operator: its cost is `factor` times the product of `sizes`; `work` is the number that PyTorch's way takes.
 
     triangles: of the factors of a product of matrices (matrices.py), else None.
-    sources, results: which tensors it takes and gives, by numbers that hold for one trace.
+    sources, results: which tensors it takes and gives, by numbers that hold for one trace. returned: those that the
+    run returns; following: those that depend on an input. axis: along which it works, where it says one. follows: does it depend on an input? selects: may it leave out a part of what it takes?
     """
+
+    returned = following = frozenset()
 
     def __init__(self, operator, factor, sizes, inputs, outputs, triangles=None, sources=(), results=()):
         self.operator = operator
@@ -52,14 +62,18 @@ class Step:
         self.sizes = sizes
         self.inputs = inputs
         self.outputs = outputs
+        self.follows = False
+        self.selects = False
+        self.axis = None
 
 
 class Tracer(TorchDispatchMode):
     """Records a step for every operator of a run."""
 
-    def __init__(self):
+    def __init__(self, inputs=()):
         super().__init__()
         self.steps = []
+        self.following = {id(tensor) for tensor in inputs}
         self._alive = []  # a number is of one tensor as long as that lives
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -71,6 +85,11 @@ class Tracer(TorchDispatchMode):
         self.steps.append(Step(name, factor, sizes, [tuple(t.shape) for t in tensors],
                                [tuple(t.shape) for t in outputs], matrices.of_product(name, tensors),
                                [id(t) for t in tensors], [id(t) for t in outputs]))
+        self.steps[-1].follows = not self.following.isdisjoint(self.steps[-1].sources)
+        self.steps[-1].selects = name in SELECTING or (name in STRIDED and _strided(args))
+        self.steps[-1].axis = _argument(function, "dim", args, kwargs or {})
+        if self.steps[-1].follows:
+            self.following.update(self.steps[-1].results)
         self._alive.extend(tensors + outputs)
         return result
 
@@ -120,12 +139,28 @@ def _cost(name, args, tensors, outputs):
     return 1, out
 
 
-def traced(run):
-    """The steps of what `run` computes."""
-    tracer = Tracer()
+def _argument(function, name, args, kwargs):
+    """An argument of an operator by its name; None where it has none of this name."""
+    for position, argument in enumerate(function._schema.arguments):
+        if argument.name == name:
+            return args[position] if position < len(args) else kwargs.get(name, argument.default_value)
+    return None
+
+
+def _strided(args):
+    """Has it a list with a number above 1? Its stride may be one."""
+    return any(isinstance(part, (list, tuple)) and any(type(one) is int and one > 1 for one in part) for part in args)
+
+
+def traced(run, inputs=()):
+    """(the steps of what `run` computes, its results). inputs: the tensors that it is given."""
+    tracer = Tracer(inputs)
     with tracer:
-        run()
+        outputs = run()
+    returned = frozenset(id(output) for output in outputs)
+    for step in tracer.steps:
+        step.returned, step.following = returned, tracer.following
     for step in tracer.steps:
         for free in collapsing.collapsed(step, tracer.steps) if step.operator in MULTIPLYING else ():
             free.factor, free.triangles = 0, None
-    return tracer.steps
+    return tracer.steps, outputs

@@ -1,5 +1,7 @@
 """The arguments and results of a user's function as named, flat values."""
 
+import copy
+import dataclasses
 import keyword
 
 import torch
@@ -33,25 +35,47 @@ def is_leaf(value):
     return value is None or is_scalar(value) or isinstance(value, torch.Tensor)
 
 
-def flattened(value, path=()):
-    """Pairs of path and leaf: tensors, numbers and None in lists, tuples and dicts, in order."""
+def _record(value):
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _parts(value):
+    """Pairs of key and part of what holds values; None for a leaf."""
     if isinstance(value, dict):
-        parts = list(value.items())
-    elif isinstance(value, (list, tuple)):
-        parts = list(enumerate(value))
-    else:
+        return list(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return list(zip(value._fields, value))
+    if isinstance(value, (list, tuple)):
+        return list(enumerate(value))
+    if _record(value):
+        # What a record says in words, such as a dtype, is no input and stays as it is.
+        named = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return [pair for pair in named if not isinstance(pair[1], (str, torch.dtype, torch.device))]
+    return None
+
+
+def flattened(value, path=()):
+    """Pairs of path and leaf: tensors, numbers and None in lists, tuples, dicts and records, in order."""
+    parts = _parts(value)
+    if parts is None:
         return [(path, value)]
     return [pair for key, part in parts for pair in flattened(part, path + (key,))]
 
 
 def mapped_leaves(template, change, path=()):
     """`template` with change(path) in the place of every leaf."""
+    parts = _parts(template)
+    if parts is None:
+        return change(path)
+    made = {key: mapped_leaves(part, change, path + (key,)) for key, part in parts}
     if isinstance(template, dict):
-        return {key: mapped_leaves(part, change, path + (key,)) for key, part in template.items()}
-    if isinstance(template, (list, tuple)):
-        parts = [mapped_leaves(part, change, path + (index,)) for index, part in enumerate(template)]
-        return type(template)(*parts) if hasattr(template, "_fields") else type(template)(parts)
-    return change(path)
+        return made
+    if _record(template):
+        record = copy.copy(template)
+        for name, part in made.items():
+            object.__setattr__(record, name, part)  # frozen ones, too
+        return record
+    return type(template)(*made.values()) if hasattr(template, "_fields") else type(template)(made.values())
 
 
 def rebuilt(template, leaves):

@@ -1,17 +1,34 @@
 """The work of a call as formulas over axes: floating operations from a trace, least bytes from shapes."""
 
-from . import formulas, matrices
+from . import chains, formulas, matrices
+from .needs import UNKNOWN
 
 
-def flops(samples, probes):
-    """A formula for the operations of a call, or None where the operators differ from size to size."""
-    steps = [probe.steps for probe in probes]
-    names = [step.operator for step in steps[0]]
-    if any([step.operator for step in other] != names for other in steps):
+def same_operators(probes):
+    names = [step.operator for step in probes[0].steps]
+    return all([step.operator for step in probe.steps] == names for probe in probes)
+
+
+def flops(samples, probes, needs, notes):
+    """A formula for the least operations of a call, or None where the operators differ from size to size.
+
+    needs: which part of a result others need. notes: takes what is not counted, in words.
+    """
+    if not same_operators(probes):
         return None
-    terms = {}
+    steps = [probe.steps for probe in probes]
+    terms, uncounted = {}, []
+    last = max((position for position, step in enumerate(steps[0]) if step.selects), default=-1)
+    chained, orders = _chains(samples, steps, last)
     for position, first in enumerate(steps[0]):
-        if not first.factor:
+        if not first.factor or position in chained:
+            continue
+        if position < last:
+            term = _needed(samples, [other[position] for other in steps], needs, position)
+            if term is None:
+                uncounted.append(first.operator)
+            else:
+                terms[term] = terms.get(term, 0) + first.factor
             continue
         costs = [_cost(step) for step in _without_accidents([other[position] for other in steps])]
         factor, divisor, _ = costs[0]
@@ -20,7 +37,58 @@ def flops(samples, probes):
             return None
         key = _product(sizes), divisor
         terms[key] = terms.get(key, 0) + factor
-    return " + ".join(_term(factor, *key) for key, factor in terms.items()) or "0"
+    if uncounted:
+        notes.append("flops leave out %s, of which results may need a part alone" % ", ".join(sorted(set(uncounted))))
+    return " + ".join([_term(factor, *key) for key, factor in terms.items()] + orders) or "0"
+
+
+def _needed(samples, steps, needs, position):
+    """(product, divisor) of a step of whose result a part may do, without its factor; None where that is not known."""
+    first, rank = steps[0], len(steps[0].outputs[0]) if steps[0].outputs else 0
+    if any(tuple(step.sizes[:rank]) != step.outputs[0] or step.triangles not in (None, chains.NO_TRIANGLES)
+           for step in steps):
+        return None
+    counts = needs.counts(position, [step.outputs[0] for step in steps])
+    sizes = _sizes(samples, [step.sizes for step in steps])
+    if counts is UNKNOWN or sizes is None:
+        return None
+    return _product([count or size for count, size in zip(counts, sizes)] + sizes[rank:]), 1
+
+
+def _chains(samples, steps, last):
+    """(positions of steps that are parts of products of products, a term for each such product).
+
+    last: the last step that may need a part alone; of what is before it nothing is counted.
+    """
+    all_trees = [chains.trees(one) for one in steps]
+    if any([tree.index for tree in trees] != [tree.index for tree in all_trees[0]] for trees in all_trees):
+        return set(), []
+    chained, terms = set(), []
+    for same in zip(*all_trees):
+        chained.update(chains.members(same[0]))
+        if min(chains.members(same[0])) > last:
+            terms.extend(_cheapest(samples, same, steps))
+    return chained, terms
+
+
+def _cheapest(samples, trees, steps):
+    """The term of a product of several factors: the least of its orders; nothing where no formula is known."""
+    leaves = [chains.leaves(tree) for tree in trees]
+    if not 2 < len(leaves[0]) <= chains.MAX_FACTORS or any(
+            one[1] != other[0] for found in leaves for one, other in zip(found, found[1:])):
+        return []
+    sizes = [[found[0][0]] + [leaf[1] for leaf in found] for found in leaves]
+    named = _sizes(samples, sizes)
+    batch = _sizes(samples, [[chains.batch(tree)] for tree in trees])
+    if named is None or batch is None:
+        return []
+    free = [source not in steps[0][0].following for _, _, source in leaves[0]]
+    texts = {" + ".join("2 * " + _product(batch + list(one)) for one in order) or "0"
+             for order, _ in chains.orders(named, free)}
+    text = sorted(texts)[0]
+    for other in sorted(texts)[1:]:
+        text = "min(%s, %s)" % (text, other)
+    return [text]
 
 
 def _without_accidents(steps):

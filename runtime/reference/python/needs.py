@@ -1,0 +1,194 @@
+"""Which part of a tensor some result depends on: what a kernel has to read of an input, or compute of a product.
+
+A part is replaced by other values; where no result changes, nobody needs it. What holds is a set of places along
+every axis. It may never be too large, as a floor follows from it: of what is not of this form, nothing is needed.
+"""
+
+import random
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import formulas
+from .problems import TaskError
+
+ELEMENTS = 8  # single ones that are tried: of a triangle every second one is none (chosen)
+PLACES = 6  # along an axis of which all seem to be needed (chosen)
+OPERATORS = 60000  # that all trials of a task may run: some seconds (chosen)
+CASES = 3
+UNKNOWN = None
+
+
+class Cases:
+    """A task at one size under inputs that ask for as little as they can: drawn, of one index, of one value."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        own = instance.inputs(1)
+        self.inputs = []
+        for inputs in (own, _uniform(own, lambda value: not value.is_floating_point(), lambda value: value.min()),
+                       _uniform(own, lambda value: value.is_floating_point(), lambda value: 0.5)):
+            run = self._run(inputs, {}, None)
+            if run is not None and all(bool((output == output).all()) for output in run):
+                self.inputs.append((inputs, run))
+
+    def _run(self, inputs, weights, replaced):
+        try:
+            if replaced is None:
+                outputs = self.instance.run(inputs, weights)
+            else:
+                with replaced:
+                    outputs = self.instance.run(inputs, weights)
+        except (TaskError, RuntimeError, IndexError):
+            return None
+        return [output.clone() for output in outputs if output is not None]
+
+    def changes(self, case, name, part):
+        """Does a result change, or end in an error, when `part` of a tensor has other values?
+
+        name: of an input or a weight, or the number of an operator whose first result it is.
+        """
+        inputs, before = case
+        for kind in range(3):
+            again = self._changed_run(inputs, name, part, kind)
+            if again is None or any(one.shape != other.shape or not torch.equal(one, other)
+                                    for one, other in zip(before, again)):
+                return True
+        return False
+
+    def _changed_run(self, inputs, name, part, kind):
+        if isinstance(name, int):
+            return self._run(inputs, {}, _Replaced(name, part, kind))
+        if name in self.instance.weights:
+            return self._run(inputs, {name: _other(self.instance.weights[name], part, kind)}, None)
+        return self._run({**inputs, name: _other(inputs[name], part, kind)}, {}, None)
+
+
+def _uniform(inputs, chosen, number):
+    return {name: torch.full_like(value, number(value)) if isinstance(value, torch.Tensor) and value.numel()
+            and chosen(value) else value for name, value in inputs.items()}
+
+
+def _other(tensor, part, kind):
+    """The tensor with other values in `part`: around zero, all large, all small."""
+    changed = tensor.clone()
+    generator = torch.Generator().manual_seed(17 + kind)
+    if tensor.dtype is torch.bool:
+        changed[part] = ~changed[part]
+        return changed
+    if not tensor.is_floating_point():
+        changed[part] = (changed[part] + 1, changed[part] - 1, torch.zeros_like(changed[part]))[kind]
+        return changed
+    drawn = torch.randn(changed[part].shape, generator=generator)
+    values = (drawn, 50 + 50 * drawn.abs(), -50 - 50 * drawn.abs())[kind]
+    changed[part] = values.to(tensor.dtype)
+    return changed
+
+
+class _Replaced(TorchDispatchMode):
+    """Gives a part of the first result of operator number `position` other values."""
+
+    def __init__(self, position, part, kind):
+        super().__init__()
+        self.position, self.part, self.kind, self.count = position, part, kind, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.count += 1
+        if self.count - 1 == self.position:
+            first = result if isinstance(result, torch.Tensor) else result[0]
+            first.copy_(_other(first, self.part, self.kind))
+        return result
+
+
+def places(cases, name, shape, every):
+    """Places along each axis that results depend on, or UNKNOWN where they are no such set.
+
+    every: tries all places and not some of them.
+    """
+    found = None
+    for case in cases.inputs:
+        sets = [_along(cases, case, name, shape, axis, every) for axis in range(len(shape))]
+        if not _are_needed(cases, case, name, shape, sets):
+            return UNKNOWN
+        if found is None or _count(sets) < _count(found):
+            found = sets
+    return found
+
+
+def _count(sets):
+    count = 1
+    for one in sets:
+        count *= len(one)
+    return count
+
+
+def _along(cases, case, name, shape, axis, every):
+    def needed(place):
+        return cases.changes(case, name, (slice(None),) * axis + (place,))
+    extent = shape[axis]
+    tried = sorted({0, 1, 2, extent // 2, extent - 2, extent - 1} & set(range(extent)))
+    if not every and len(tried) < extent and all(needed(place) for place in tried):
+        return list(range(extent))
+    return [place for place in range(extent) if needed(place)]
+
+
+def _are_needed(cases, case, name, shape, sets):
+    """Is each of some single elements of the set needed?"""
+    if not _count(sets):
+        return True
+    chooser = random.Random(3)
+    return all(cases.changes(case, name, tuple(chooser.choice(one) for one in sets))
+               for _ in range(ELEMENTS if len(shape) > 1 else 1))
+
+
+class Needs:
+    """task: the file. samples: of its sizes; probes: what it does at them."""
+
+    def __init__(self, task, samples, probes):
+        self.task, self.samples, self.probes = task, samples, probes
+        self.points = list(samples.every())
+        self.cases = {}
+        # What reads numbers out of its inputs does other things for others.
+        reads_numbers = any(step.operator == "_local_scalar_dense" and step.follows for step in probes[0].steps)
+        self.budget = 0 if reads_numbers else OPERATORS
+
+    def _at(self, index):
+        if index not in self.cases:
+            self.cases[index] = Cases(self.task.instance(dict(self.points[index])))
+        return self.cases[index]
+
+    def counts(self, name, shapes):
+        """A formula for the places along each axis; None for an axis that is needed as a whole; UNKNOWN.
+
+        shapes: of the tensor at all samples.
+        """
+        if not shapes[0]:
+            return []
+        if not self._affords(2, sum(min(extent, PLACES) for extent in shapes[0])):
+            return UNKNOWN
+        ends = [self._sizes(name, shapes, index) for index in (0, len(shapes) - 1)]
+        if any(end is UNKNOWN for end in ends):
+            return UNKNOWN
+        whole = [all(end[axis] == shapes[index][axis] for end, index in zip(ends, (0, -1)))
+                 for axis in range(len(shapes[0]))]
+        if all(whole):
+            return [None] * len(whole)
+        if not self._affords(len(shapes), sum(shapes[-1])):
+            return UNKNOWN
+        seen = [self._sizes(name, shapes, index, True) for index in range(len(shapes))]
+        if any(one is UNKNOWN for one in seen):
+            return UNKNOWN
+        found = [None if whole[axis] else formulas.fitted(self.samples, [one[axis] for one in seen])
+                 for axis in range(len(whole))]
+        return UNKNOWN if any(one is None and not all_of for one, all_of in zip(found, whole)) else found
+
+    def _affords(self, sizes, places_tried):
+        """Takes trials at so many sizes from the budget."""
+        trials = sizes * CASES * (places_tried + ELEMENTS)
+        self.budget -= trials * len(self.probes[0].steps)
+        return self.budget >= 0
+
+    def _sizes(self, name, shapes, index, every=False):
+        found = places(self._at(index), name, shapes[index], every)
+        return UNKNOWN if found is UNKNOWN else [len(one) for one in found]
