@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/sets/set_rows.h"
 
+#include "core/text/hash.h"
 #include "db/rows.h"
 #include "db/schema.h"
 #include "db/store/catalogue_rows.h"
