@@ -138,9 +138,8 @@ PythonProblem made_problem(const fs::path& folder, const fs::path& file, const P
     if (const std::string fault = rehearse(*instance, launch_of(source, python), source.limit);
         !fault.empty())
       fail(ExitCode::bad_input,
-           "{}: in its problem folder it does not run as it does here; it has to work with itself and the "
-           "Python "
-           "files that it imports from its folder: {}",
+           "{}: in its problem folder it does not run as it does here; it has to work with itself, the "
+           "Python files that it imports from its folder and the tensors that its text names: {}",
            file.string(), fault);
     made.keep();
     return problem;
