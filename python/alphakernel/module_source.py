@@ -118,15 +118,15 @@ class ModuleSource:
                    value_of: Callable[[str, Any], Any]) -> List[Any]:
         import torch
 
-        kind = type(module).__name__
+        kind, of_torch = type(module).__name__, type(module).__module__.startswith("torch")
         if init is not None:
             return [written("", value_of("init", value)) for value in init]
-        if isinstance(module, (torch.nn.Sequential, torch.nn.ModuleList)) and type(module).__module__.startswith("torch"):
+        if of_torch and isinstance(module, (torch.nn.Sequential, torch.nn.ModuleList)):
             children = [value_of("", child) for child in module.children()]
             if isinstance(module, torch.nn.Sequential):
                 return [written("", child) for child in children]
             raise UsageError(f"{kind}: a list of modules computes nothing; pass the module that has it")
-        if isinstance(module, torch.nn.RNNBase) and type(module).__module__.startswith("torch"):
+        if of_torch and isinstance(module, torch.nn.RNNBase):
             extra = ["nonlinearity"] if hasattr(module, "nonlinearity") else []
             return [written(name, value_of(name, getattr(module, name))) for name in list(_RECURRENT) + extra]
         found = []
