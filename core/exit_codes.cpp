@@ -45,7 +45,8 @@ constexpr std::array kExitCodes{
         "Correct tolerance, distributions or workloads of the problem ([checking.md](checking.md#audit)), or "
         "continue anyway with `--unaudited`."},
     ExitCodeInfo{ExitCode::interrupted, "interrupted", "Stopped by Ctrl-C or `session stop`.",
-                 "Nothing is lost: the best verified kernel so far was written; an experiment leaves its "
+                 "Nothing is lost: the best verified kernel so far was written, no problem folder is left "
+                 "half-made; an experiment leaves its "
                  "report of what there is, an overnight session continues with `session resume`."}};
 
 }  // namespace

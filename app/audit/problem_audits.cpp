@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
@@ -45,6 +46,22 @@ std::shared_ptr<const ProblemInstance> as_shipped(const ProblemInstance& problem
   return codegen::instantiate(codegen::load_problem(problem.folder), problem.params);
 }
 
+/// Endings of what a reference in Python may use: texts, and tensors.
+constexpr std::array kReferenceEndings{".py", ".yml", ".pt", ".pth", ".npy", ".npz"};
+
+/// Of a folder, those of packages too. Sorted.
+std::vector<std::string> reference_modules(const fs::path& folder) {
+  if (is_compiled_in(folder)) return {"reference.py"};
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string ending = entry.path().extension().string();
+    if (entry.is_regular_file() && std::ranges::find(kReferenceEndings, ending) != kReferenceEndings.end())
+      files.push_back(fs::relative(entry.path(), folder).generic_string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
 
 std::string audited_content(const fs::path& folder) {
@@ -53,8 +70,7 @@ std::string audited_content(const fs::path& folder) {
   if (codegen::has_problem_file(folder, "reference.cu")) {
     files.emplace_back("reference.cu");
   } else {  // a reference in Python may import its neighbours
-    for (const std::string& file : codegen::problem_file_names(folder))
-      if (file.ends_with(".py")) files.push_back(file);
+    for (const std::string& file : reference_modules(folder)) files.push_back(file);
   }
   for (const std::string& file : files) parts += sha256_hex(codegen::read_problem_file(folder, file)) + "\n";
   return sha256_hex(parts);

@@ -90,7 +90,7 @@ BoardFiles board_files(const fs::path& given) {
 
 std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks, const fs::path& output,
                                        const runtime::PythonInstallation& python,
-                                       std::chrono::milliseconds limit,
+                                       std::chrono::milliseconds limit, const std::atomic<bool>& stop,
                                        const std::function<void(const ImportedTask&)>& on_done) {
   std::vector<ImportedTask> done(tasks.size());
   std::atomic<std::size_t> next{0};
@@ -101,6 +101,8 @@ std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks, cons
       try {
         PythonSource source = tasks[i].source;
         source.limit = limit;
+        source.stop = &stop;
+        if (stop) fail(ExitCode::interrupted, "interrupted before it was made");
         done[i].problem = make_python_problem(output / tasks[i].name, source, python);
       } catch (const Error& error) {
         done[i].failure = error.what();

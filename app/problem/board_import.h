@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -41,12 +42,13 @@ struct ImportedTask {
 
 /// Makes a folder for each task below `output`, several at a time, and continues after failures.
 /// @param limit for each of them
+/// @param stop true ends the making: the tasks that have no folder then fail as interrupted
 /// @param on_done called for each in the order in which they end, by one thread at a time.
 /// @return one for each task, in their order.
 std::vector<ImportedTask> import_board(const std::vector<BoardTask>& tasks,
                                        const std::filesystem::path& output,
                                        const runtime::PythonInstallation& python,
-                                       std::chrono::milliseconds limit,
+                                       std::chrono::milliseconds limit, const std::atomic<bool>& stop,
                                        const std::function<void(const ImportedTask&)>& on_done);
 
 }  // namespace ak::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -20,6 +21,7 @@ struct PythonSource {
   std::string kind = {};       ///< how it is written (docs/python.md); empty: by its content
   bool eval = false;           ///< its modules run in evaluation mode
   std::chrono::milliseconds limit = kDescribeLimit;  ///< after which its process is ended
+  const std::atomic<bool>* stop = nullptr;           ///< where it is given, true ends the making
 };
 
 /// What a folder that was made leaves to say.
@@ -33,9 +35,10 @@ struct PythonProblem {
 };
 
 /// Runs the file in a confined reference process and writes the folder: problem.json, workloads.jsonl,
-/// reference.py, and a plain kernel for simple operators. The folder appears whole or not at all. Any thread. Throws Error(bad_input) with what is wrong
-/// with the file, Error(environment) where the process does not start, Error(output) where `folder` exists and
-/// is not empty.
+/// reference.py with the files that it imports from its own folder, and a plain kernel for simple operators. What was
+/// written is run once in a fresh process. The folder appears whole or not at all. Any thread. Throws Error(bad_input)
+/// with what is wrong with the file, Error(environment) where the process does not start, Error(output) where `folder`
+/// exists and is not empty, Error(interrupted) after a stop.
 PythonProblem make_python_problem(const std::filesystem::path& folder, const PythonSource& source,
                                   const runtime::PythonInstallation& python);
 

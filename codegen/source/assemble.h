@@ -18,6 +18,9 @@ namespace ak::codegen {
 /// A header of a library that runs on the host.
 [[nodiscard]] bool is_host_header(std::string_view name);
 
+/// A header that may be included by candidates and declares something for the device: ours, or the toolkit's.
+[[nodiscard]] bool is_device_header(std::string_view name);
+
 /// Static checks before anything is compiled: host code (with a sentence for a model), includes that
 /// are not on the allow-list (docs/candidate.md), names that clash with axes or tensors, a plan that
 /// refers to unknown tensors. Empty when nothing is wrong. The text check only words the message;

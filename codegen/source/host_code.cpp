@@ -53,31 +53,89 @@ std::vector<std::string> comma_parts(std::string_view text) {
   return parts;
 }
 
-/// "dim3(a, b)", a variable of type dim3, or a number.
-std::vector<std::string> dimensions(std::string_view code, const std::string& text) {
-  std::string inside = text;
-  if (std::ranges::all_of(text, is_word)) {
-    const std::regex variable("\\bdim3\\s+(?:[^;]*,\\s*)?" + text + "\\s*(=\\s*(dim3)?\\s*)?[({]");
-    std::match_results<std::string_view::const_iterator> match;
-    std::size_t at = 0;
-    while (at < code.size()) {  // statement by statement: each is short
+/// Three dimensions where the text has fewer: what `dim3` makes of it.
+using Dimensions = std::vector<std::string>;
+
+/// What is in the first brackets of `text`; empty where there are none.
+std::string_view in_brackets(std::string_view text) {
+  const std::size_t open = text.find_first_of("({");
+  const std::size_t close = open == std::string_view::npos ? open : closing(text, open);
+  return close == std::string_view::npos ? std::string_view() : text.substr(open + 1, close - open - 1);
+}
+
+/// Variables of type dim3 as the statements in front of a launch leave them.
+class Dim3Variables {
+ public:
+  explicit Dim3Variables(std::string_view code) {
+    for (std::size_t at = 0; at < code.size();) {
       const std::size_t end = std::min(code.find(';', at), code.size());
       const std::string_view statement = code.substr(at, end - at);
-      if (statement.size() < kMaxLineBytes &&
-          std::regex_search(statement.begin(), statement.end(), match, variable)) {
-        const auto open = static_cast<std::size_t>(match.position(0) + match.length(0)) - 1;
-        const std::size_t close = closing(statement, open);
-        if (close != std::string_view::npos) return comma_parts(statement.substr(open + 1, close - open - 1));
-      }
+      if (statement.size() < kMaxLineBytes) read(std::string(statement));
       at = end + 1;
     }
-  } else if (text.starts_with("dim3")) {
-    const std::size_t open = text.find_first_of("({");
-    const std::size_t close = open == std::string::npos ? open : closing(text, open);
-    if (close != std::string::npos) inside = text.substr(open + 1, close - open - 1);
   }
-  return comma_parts(inside);
-}
+
+  /// "dim3(a, b)", a variable, or a number.
+  [[nodiscard]] Dimensions of(const std::string& text) const {
+    if (const auto found = variables_.find(text); found != variables_.end()) return found->second;
+    const bool made = text.starts_with("dim3") || text.starts_with("{");
+    return comma_parts(with_members(made ? std::string(in_brackets(text)) : text));
+  }
+
+  /// `text` with members such as "block.x" replaced by what they are.
+  [[nodiscard]] std::string with_members(std::string_view text) const {
+    std::string result;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = at;
+      while (end < text.size() && is_word(text[end])) ++end;
+      const auto found = variables_.find(text.substr(at, end - at));
+      const bool member = found != variables_.end() && text.substr(end, 1) == "." && end + 1 < text.size() &&
+                          text[end + 1] >= 'x' && text[end + 1] <= 'z' &&
+                          (end + 2 == text.size() || !is_word(text[end + 2]));
+      if (member) {
+        const auto index = static_cast<std::size_t>(text[end + 1] - 'x');
+        result += index < found->second.size() ? fmt::format("({})", found->second[index]) : "1";
+        at = end + 2;
+        continue;
+      }
+      end = std::max(end, at + 1);
+      result += text.substr(at, end - at);
+      at = end;
+    }
+    return result;
+  }
+
+ private:
+  /// "dim3 grid(a, b), block = 4", "auto grid = dim3(a)" or "grid.x = a".
+  void read(const std::string& statement) {
+    static const std::regex declared(R"(\bdim3\s+(?=\w))"), assigned(R"(\b(\w+)\s*=\s*(dim3\s*[({][^=]*)$)"),
+        member(R"(\b(\w+)\s*\.\s*([xyz])\s*=\s*([^=]+)$)");
+    std::smatch match;
+    if (std::regex_search(statement, match, declared)) {
+      for (const std::string& one : comma_parts(match.suffix().str())) declare(one);
+    } else if (std::regex_search(statement, match, assigned)) {
+      variables_[match[1].str()] = of(trimmed(match[2].str()));
+    } else if (std::regex_search(statement, match, member)) {
+      Dimensions& parts = variables_[match[1].str()];
+      const auto index = static_cast<std::size_t>(match[2].str()[0] - 'x');
+      if (parts.size() <= index) parts.resize(index + 1, "1");
+      parts[index] = with_members(trimmed(match[3].str()));
+    }
+  }
+
+  /// "grid(a, b)", "grid{a}", "grid = dim3(a)", "grid = a", "grid"
+  void declare(const std::string& text) {
+    const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_word) - text.begin());
+    const std::string name = text.substr(0, end), rest = trimmed(std::string_view(text).substr(end));
+    if (rest.starts_with("="))
+      variables_[name] = of(trimmed(std::string_view(rest).substr(1)));
+    else
+      variables_[name] = comma_parts(with_members(in_brackets(rest)));
+    if (variables_[name].empty()) variables_[name] = {"1"};
+  }
+
+  std::map<std::string, Dimensions, std::less<>> variables_;
+};
 
 /// Reads an integer expression of C++ from left to right and writes it for launch plans.
 class Translation {
@@ -222,12 +280,22 @@ constexpr std::array<std::string_view, 7> kRuntimeHeaders{
 
 bool is_directive(const Item& item) { return trimmed(item.code).starts_with("#"); }
 
-bool is_host_include(const std::string& text) {
+/// Headers that stay in the copy: what candidates may include.
+bool is_kept_include(const IncludeLine& include) {
+  return is_device_header(include.name) &&
+         std::ranges::find(kRuntimeHeaders, include.name) == kRuntimeHeaders.end();
+}
+
+/// Whether the device has a use for a directive: macros of host code are words that candidates may not have.
+bool is_device_directive(const Item& item, const std::string& text) {
   const auto includes = scan_includes(text);
-  return std::ranges::any_of(includes, [](const IncludeLine& include) {
-    return std::ranges::find(kRuntimeHeaders, include.name) != kRuntimeHeaders.end() ||
-           is_host_header(include.name);
-  });
+  if (!includes.empty()) return std::ranges::all_of(includes, is_kept_include);
+  return !trimmed(item.code).starts_with("#define") || host_mistake(item.code) == nullptr;
+}
+
+bool uses_host_namespace(const std::string& code) {
+  static const std::regex text(R"(^\s*using\s+namespace\s+(torch|at|c10)\b[\s\S]*)");
+  return code.size() < kMaxLineBytes && std::regex_match(code, text);
 }
 
 /// The name of a function that is defined or declared; empty for other items.
@@ -261,8 +329,9 @@ std::vector<bool> needed_items(const std::vector<Item>& items, const std::vector
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string& code = items[i].code;
     needed.push_back(is_directive(items[i])
-                         ? !is_host_include(texts[i])
-                         : is_device(code) || (function_name(code).empty() && !host_mistake(code)));
+                         ? is_device_directive(items[i], texts[i])
+                         : is_device(code) || (function_name(code).empty() && !host_mistake(code) &&
+                                               !uses_host_namespace(code)));
   }
   for (bool changed = true; changed;) {
     changed = false;
@@ -324,10 +393,13 @@ std::optional<HostLaunch> find_launch(std::string_view source, std::string_view 
           comma_parts(std::string_view(head).substr(angle + 1, head.rfind('>') - angle - 1));
     const auto configuration = comma_parts(std::string_view(code).substr(at + 3, end - at - 3));
     if (configuration.size() < 2) continue;
-    launch.grid = dimensions(code, configuration[0]);
-    launch.block = dimensions(code, configuration[1]);
-    if (configuration.size() > 2 && configuration[2] != "0") launch.shared_bytes = configuration[2];
-    launch.arguments = comma_parts(std::string_view(code).substr(open + 1, close - open - 1));
+    const Dim3Variables variables(std::string_view(code).substr(0, begin == at ? 0 : begin + 1));
+    launch.grid = variables.of(configuration[0]);
+    launch.block = variables.of(configuration[1]);
+    if (configuration.size() > 2 && configuration[2] != "0")
+      launch.shared_bytes = variables.with_members(configuration[2]);
+    launch.arguments =
+        comma_parts(variables.with_members(std::string_view(code).substr(open + 1, close - open - 1)));
     launch.line =
         1 + static_cast<int>(std::count(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
     return launch;
@@ -338,6 +410,13 @@ std::optional<HostLaunch> find_launch(std::string_view source, std::string_view 
 std::optional<std::string> plan_expression(std::string_view text, const Names& axes,
                                            const Names& definitions) {
   return Translation(axes, definitions).of(text);
+}
+
+std::vector<std::string> unknown_includes(std::string_view source) {
+  std::vector<std::string> names;
+  for (const IncludeLine& include : scan_includes(source))
+    if (!is_device_header(include.name) && !is_host_header(include.name)) names.push_back(include.name);
+  return names;
 }
 
 std::string device_code(std::string_view source) {

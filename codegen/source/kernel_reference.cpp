@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <regex>
 
 #include "codegen/source/frozen_constants.h"
 #include "core/error.h"
@@ -89,22 +90,35 @@ std::string with_substitutes(std::string_view source) {
   return result;
 }
 
-/// Scalars of the kernel stay as the launch plan passes them.
-std::string with_plain_scalars(std::string text, const KernelSignature& signature) {
-  const std::size_t name = text.find(signature.name, text.find("__global__"));
-  const std::size_t open = text.find('(', name);
-  std::size_t close = open;
-  for (int depth = 0; close < text.size(); ++close) {
-    depth += text[close] == '(' ? 1 : text[close] == ')' ? -1 : 0;
-    if (depth == 0) break;
+/// Of `text`, where in it the bracket at `open` closes; the end where it never does.
+std::size_t closing_bracket(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth == 0) return at;
   }
-  for (const KernelParameter& parameter : signature.parameters) {
-    if (parameter.pointer || parameter.type != "float") continue;
-    const std::string wide = "ak_real " + parameter.name;
-    const std::size_t at = text.find(wide, open);
-    if (at < close) text.replace(at, std::string_view("ak_real").size(), "float  ");
+  return text.size();
+}
+
+/// Floating scalars arrive as the launch plan passes them, and have in the body the type that the kernel gives them:
+/// "T alpha" becomes "float ak_alpha", and the body begins with "T alpha = static_cast<T>(ak_alpha);".
+std::string with_passed_scalars(const std::string& text, const TrustedKernel& kernel) {
+  const std::string code = blank_comments_and_strings(text);
+  const std::size_t name = code.find(kernel.signature.name, code.find("__global__"));
+  const std::size_t open = code.find('(', name), close = closing_bracket(code, open);
+  const std::size_t body = code.find('{', close);
+  if (body == std::string::npos) return text;
+  std::string parameters = text.substr(open, close - open), first;
+  for (const KernelParameter& parameter : kernel.signature.parameters) {
+    const auto passed = kernel.scalars.find(parameter.name);
+    if (passed == kernel.scalars.end()) continue;
+    const std::string type = with_substitutes(parameter.type);
+    const std::regex declared("\\b" + type + "(\\s+(?:const\\s+)?)" + parameter.name + "\\b");
+    parameters = std::regex_replace(parameters, declared, passed->second + "$1ak_" + parameter.name);
+    first += fmt::format("\n  {0} {1} = static_cast<{0}>(ak_{1});", type, parameter.name);
   }
-  return text;
+  return text.substr(0, open) + parameters + text.substr(close, body + 1 - close) + first +
+         text.substr(body + 1);
 }
 
 void check_types(const TrustedKernel& kernel) {
@@ -115,16 +129,6 @@ void check_types(const TrustedKernel& kernel) {
            "{} uses {}, of which there is no version in fp64: leave --reference-is-right out and write "
            "reference.cu",
            kernel.signature.name, word);
-  }
-  for (const KernelParameter& parameter : kernel.signature.parameters) {
-    const bool of_template =
-        std::ranges::any_of(kernel.signature.template_parameters,
-                            [&](const std::string& one) { return one.ends_with(" " + parameter.type); });
-    if (!parameter.pointer && of_template)
-      fail(ExitCode::bad_input,
-           "{} takes {} as a {}, a type that differs between the exact version and the twin: give it a type "
-           "of its own or leave --reference-is-right out",
-           kernel.signature.name, parameter.name, parameter.type);
   }
 }
 
@@ -217,11 +221,13 @@ __global__ void ak_result(const T* from, Out* to, long long count) {
 
 std::string reference_of_kernel(const TrustedKernel& kernel) {
   check_types(kernel);
-  const std::string code = with_plain_scalars(with_substitutes(kernel.code), kernel.signature);
+  const std::string code = with_passed_scalars(with_substitutes(kernel.code), kernel);
+  const std::string guessed =
+      kernel.guessed_launch ? "// FILL-IN: grid and block of the kernel's launch above are guesses.\n" : "";
   return fmt::format(
       "/* alphakernel\n{}\n*/\n// The kernel of which its owner says that it is right, in fp64 (exact) and "
-      "fp32 (twin).\n{}{}{}",
-      plan_of(kernel).dump(2), headers(kernel), kConversions, code);
+      "fp32 (twin).\n{}{}{}{}",
+      plan_of(kernel).dump(2), guessed, headers(kernel), kConversions, code);
 }
 
 }  // namespace ak::codegen

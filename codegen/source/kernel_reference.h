@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct TrustedKernel {
   Json launch;       ///< its entry in a launch plan
   Json let;          ///< of that plan; null: none
   std::vector<ReferenceTensor> tensors;
+  std::map<std::string, std::string>
+      scalars;                  ///< floating parameters by value -> "float" or "double", as they are passed
+  bool guessed_launch = false;  ///< grid and block are not the owner's
 };
 
 /// reference.cu made of it: floating types are replaced by double in the exact version and by float in the twin; inputs

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 
 #include "codegen/source/assemble.h"
 #include "core/plan/device_headers.h"
 #include "core/text/include_scan.h"
 #include "core/text/suggest.h"
+#include "shim_files.h"
 
 namespace ak::codegen {
 namespace {
@@ -19,6 +21,11 @@ constexpr std::array<std::string_view, 8> kHeaderFolders{
 /// Headers of libraries that run on the host: including one is a misunderstanding worth a sentence.
 constexpr std::array<std::string_view, 8> kHostHeaders{"torch/", "ATen/",    "c10/",   "vector",
                                                        "string", "iostream", "chrono", "thread"};
+/// How names of the toolkit's headers outside of its folders begin that declare something for the device.
+constexpr std::array<std::string_view, 13> kDeviceHeaders{
+    "cuda_",    "cuda.",        "cooperative_groups", "mma.h",   "math_",    "sm_",
+    "curand_",  "vector_types", "vector_functions",   "device_", "texture_", "surface_",
+    "cuComplex"};
 
 bool starts_with_any(const std::string& name, const auto& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -226,7 +233,19 @@ void check_plan(const ProblemInstance& problem, const LaunchPlan& plan, std::vec
 }  // namespace
 
 bool is_host_header(std::string_view name) {
-  return starts_with_any(std::string(name), kHostHeaders) && name.find(".h") == std::string_view::npos;
+  // Headers of the library have no ending; a user's "vector_ops.h" is none of them.
+  const bool of_framework = name.find('/') != std::string_view::npos;
+  return starts_with_any(std::string(name), kHostHeaders) &&
+         (of_framework || name.find(".h") == std::string_view::npos);
+}
+
+bool is_device_header(std::string_view name) {
+  if (is_host_header(name) || name.find("..") != std::string_view::npos) return false;
+  const bool ours = std::ranges::any_of(
+      shim_files(), [&](const EmbeddedFile& shim) { return shim.name == fmt::format("shims/{}", name); });
+  return ours || starts_with_any(std::string(name), name.find('/') == std::string_view::npos
+                                                        ? std::span<const std::string_view>(kDeviceHeaders)
+                                                        : std::span<const std::string_view>(kHeaderFolders));
 }
 
 const char* host_mistake(std::string_view code) {

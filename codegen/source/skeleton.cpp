@@ -46,9 +46,8 @@ constexpr std::array kTypeNames{TypeName{"half", DType::float16},
                                 TypeName{"uint8_t", DType::uint8},
                                 TypeName{"unsigned char", DType::uint8}};
 
-constexpr std::array<std::string_view, 10> kIntegers32{"int",      "unsigned",  "unsigned int", "int32_t",
-                                                       "uint32_t", "short",     "bool",         "char",
-                                                       "long int", "signed int"};
+constexpr std::array<std::string_view, 9> kIntegers32{
+    "int", "unsigned", "unsigned int", "int32_t", "uint32_t", "short", "char", "long int", "signed int"};
 constexpr std::array<std::string_view, 10> kIntegers64{
     "long long", "long long int",      "int64_t", "uint64_t",      "size_t",
     "ptrdiff_t", "unsigned long long", "long",    "unsigned long", "std::size_t"};
@@ -75,27 +74,42 @@ std::string lower_identifier(std::string text) {
   return text;
 }
 
+/// Words of Python that C++ lets be names: a reference in Python could not take such an argument.
+constexpr std::array<std::string_view, 22> kPythonWords{
+    "as",     "assert", "async", "await",  "def",      "del",  "elif",  "except", "finally", "from", "global",
+    "import", "in",     "is",    "lambda", "nonlocal", "pass", "raise", "with",   "yield",   "None", "True"};
+
+/// A parameter's name as problems have it.
+std::string problem_name_of(const std::string& parameter) {
+  return contains(kPythonWords, parameter) ? parameter + "_" : parameter;
+}
+
 /// "n" -> "N": sizes are written in capitals where they are one letter.
 std::string axis_name(const std::string& parameter) {
-  if (parameter.size() != 1) return parameter;
+  if (parameter.size() != 1) return problem_name_of(parameter);
   return std::string(1,
                      static_cast<char>(parameter[0] >= 'a' && parameter[0] <= 'z' ? parameter[0] - 'a' + 'A'
                                                                                   : parameter[0]));
 }
 
 struct Tensor {
-  std::string name;
+  std::string name;  ///< as problem_name_of gives it
   DType dtype;
   bool output;
   std::vector<std::string> shape;
   bool read = false;  ///< of an output: the kernel reads it, too
 };
 
-/// A float scalar, kept as an input by value.
-struct FloatScalar {
-  std::string name, type;  ///< type: "float32"
+/// A number that is no size, kept as an input by value.
+struct Scalar {
+  std::string parameter, name;
+  DType dtype;
   std::vector<double> values;
 };
+
+/// What a parameter by value that is no size may be.
+constexpr std::array kScalarTypes{TypeName{"float", DType::float32}, TypeName{"double", DType::float64},
+                                  TypeName{"bool", DType::boolean}};
 
 /// Whether `name[...]`, `*name` or an atomic of it is read in `code` (comments blanked).
 bool is_read(std::string_view code, const std::string& name) {
@@ -155,8 +169,9 @@ class Skeleton {
     for (const Tensor& tensor : tensors_)
       (tensor.output ? outputs : inputs)[tensor.name] = {{"shape", tensor.shape},
                                                          {"dtype", info(tensor.dtype).name}};
-    for (const FloatScalar& scalar : scalars_)
-      inputs[scalar.name] = {{"shape", nullptr}, {"dtype", scalar.type}, {"values", scalar.values}};
+    for (const Scalar& scalar : scalars_)
+      inputs[scalar.name] = {
+          {"shape", nullptr}, {"dtype", info(scalar.dtype).name}, {"values", scalar.values}};
     return {{"name", problem_},
             {"summary", "FILL-IN: one line for lists"},
             {"op_type", problem_},
@@ -213,9 +228,9 @@ class Skeleton {
           tensor.output ? "out_t_" + tensor.name : fmt::format("const {}", info(tensor.dtype).cuda_type);
       parameters += fmt::format("{}* {}, ", type, tensor.name);
     }
-    for (const FloatScalar& scalar : scalars_) {
+    for (const Scalar& scalar : scalars_) {
       arguments.push_back(scalar.name);
-      parameters += fmt::format("{} {}, ", scalar.type == "float64" ? "double" : "float", scalar.name);
+      parameters += fmt::format("{} {}, ", info(scalar.dtype).cuda_type, scalar.name);
     }
     for (const std::string& axis : axes_) {
       arguments.push_back({{"i64", axis}});
@@ -238,6 +253,9 @@ class Skeleton {
     const std::string device = device_code(source_);
     if (device.size() < source_.size())
       note("the kernel's file: its host code is left out; see that nothing else is missing");
+    if (const auto unknown = unknown_includes(source_); !unknown.empty())
+      note(fmt::format("the kernel's file: what it uses of {}, which is left out: a candidate is one file",
+                       fmt::join(unknown, ", ")));
     const std::string head =
         fmt::format("/* alphakernel\n{}\n*/\n", Json{{"launches", {launch_entry()}}}.dump(2));
     if (known_configuration()) {
@@ -333,7 +351,7 @@ class Skeleton {
         note(fmt::format("problem.json: the dtype of {}: {} is not known", parameter.name, parameter.type));
       const bool output = is_output(parameter);
       has_output = has_output || output;
-      tensors_.push_back({parameter.name, dtype.value_or(DType::float32), output, axes_,
+      tensors_.push_back({problem_name_of(parameter.name), dtype.value_or(DType::float32), output, axes_,
                           output && is_read(body_of(code, signature_), parameter.name)});
       if (tensors_.back().read)
         note(
@@ -397,11 +415,11 @@ class Skeleton {
   }
 
   [[nodiscard]] Json argument(const KernelParameter& parameter) const {
-    if (parameter.pointer) return parameter.name;
+    if (parameter.pointer) return problem_name_of(parameter.name);
     if (is_integer(parameter))
       return {{contains(kIntegers64, parameter.type) ? "i64" : "i32", parameter_axes_.at(parameter.name)}};
-    if (std::ranges::find(scalars_, parameter.name, &FloatScalar::name) != scalars_.end())
-      return parameter.name;
+    const auto scalar = std::ranges::find(scalars_, parameter.name, &Scalar::parameter);
+    if (scalar != scalars_.end()) return scalar->name;
     return {{"f32", 1}};
   }
 
@@ -412,23 +430,25 @@ class Skeleton {
       if (parameter.pointer || is_integer(parameter)) continue;
       const auto chosen = template_types_.find(parameter.type);
       const std::string type = chosen == template_types_.end() ? parameter.type : chosen->second;
-      if (type != "float" && type != "double") {
+      const auto* known = std::ranges::find(kScalarTypes, type, &TypeName::cuda);
+      if (known == kScalarTypes.end()) {
         note(fmt::format("the kernel's argument {} ({}): 1 is in the launch plan", parameter.name,
                          parameter.type));
         continue;
       }
       const double value = number_of(passed(i)).value_or(1);
-      scalars_.push_back(
-          {parameter.name, type == "float" ? "float32" : "float64", {value, value == 1 ? 0.5 : 1}});
+      const double other = value != 1 ? 1 : known->dtype == DType::boolean ? 0 : 0.5;
+      scalars_.push_back({parameter.name, problem_name_of(parameter.name), known->dtype, {value, other}});
       note(fmt::format("problem.json: inputs: the values that {} may have; {:g} and {:g} are there",
-                       parameter.name, scalars_.back().values[0], scalars_.back().values[1]));
+                       scalars_.back().name, value, other));
     }
   }
 
-  /// "2.5f", or a name that the file gives such a value.
+  /// "2.5f", "true", or a name that the file gives such a value.
   [[nodiscard]] std::optional<double> number_of(const std::string& text) const {
     const auto named = definitions_.find(text);
     const std::string& digits = named == definitions_.end() ? text : named->second;
+    if (digits == "true" || digits == "false") return digits == "true" ? 1 : 0;
     double value = 0;
     const auto [rest, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     const std::string_view suffix(rest, static_cast<std::size_t>(digits.data() + digits.size() - rest));
@@ -473,7 +493,9 @@ class Skeleton {
                           .name = kernel_,
                           .launch = launch_entry(),
                           .let = nullptr,
-                          .tensors = {}};
+                          .tensors = {},
+                          .scalars = scalar_types(),
+                          .guessed_launch = !known_configuration()};
     if (const auto candidate = parse_candidate(signature_.name, source_)) {
       if (candidate->plan.launches.size() != 1 || !candidate->plan.tunables.empty() ||
           !candidate->plan.workspace.empty())
@@ -483,6 +505,7 @@ class Skeleton {
       const Json plan = to_json(candidate->plan);
       trusted.launch = plan["launches"][0];
       if (plan.contains("let")) trusted.let = plan["let"];
+      trusted.guessed_launch = false;
     }
     for (const Tensor& tensor : tensors_)
       trusted.tensors.push_back({.name = tensor.name,
@@ -491,6 +514,18 @@ class Skeleton {
                                  .zeroed = tensor.read,
                                  .elements = fmt::format("{}", fmt::join(tensor.shape, " * "))});
     return reference_of_kernel(trusted);
+  }
+
+  /// Floating parameters by value, as the launch plan passes them.
+  [[nodiscard]] std::map<std::string, std::string> scalar_types() const {
+    std::map<std::string, std::string> types;
+    for (const KernelParameter& parameter : signature_.parameters) {
+      const auto chosen = template_types_.find(parameter.type);
+      const auto dtype = dtype_of(chosen == template_types_.end() ? parameter.type : chosen->second);
+      if (parameter.pointer || !dtype || !info(*dtype).floating) continue;
+      types[parameter.name] = dtype == DType::float64 ? "double" : "float";
+    }
+    return types;
   }
 
   /// A file that has its launch plan already, without it.
@@ -521,7 +556,7 @@ class Skeleton {
     for (const Tensor& tensor : tensors_) {
       if (!tensor.output) inputs.push_back(tensor.name);
     }
-    for (const FloatScalar& scalar : scalars_) inputs.push_back(scalar.name);
+    for (const Scalar& scalar : scalars_) inputs.push_back(scalar.name);
     return fmt::format(
         "import torch\n\n\ndef run({}):\n    raise NotImplementedError(\"FILL-IN: return the outputs\")\n",
         fmt::join(inputs, ", "));
@@ -595,7 +630,7 @@ class Skeleton {
   std::map<std::string, std::string, std::less<>> host_axes_;       ///< variable of host code -> axis
   std::map<std::string, std::string, std::less<>> parameter_axes_;  ///< integer parameter -> expression
   std::map<std::string, std::string, std::less<>> template_types_;  ///< template parameter -> type
-  std::vector<FloatScalar> scalars_;
+  std::vector<Scalar> scalars_;
   std::vector<std::string> axes_;
   std::vector<Tensor> tensors_;
   std::string kernel_;

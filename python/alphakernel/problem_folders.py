@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
+import re
 import subprocess
 import tempfile
-import textwrap
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from .actions import problem_name
 from .client import Client, PathLike
 from .connection import beside, shared
 from .errors import EnvironmentFault, UsageError, error_of
+from .example_values import ONE_OF, drawn_like
+from .module_source import STATE_FILE, ModuleSource
 from .operations import Scalar
 from .results import Problem
-
-_HEAD = "import math\n\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
-
+from .written_source import SourceFile
 
 def problem(source: Union[str, PathLike, Callable[..., Any]], inputs: Optional[Sequence[Any]] = None, *,
-            folder: Optional[PathLike] = None, init: Sequence[Any] = (),
+            folder: Optional[PathLike] = None, init: Optional[Sequence[Any]] = None,
             params: Optional[Mapping[str, Scalar]] = None, python: Optional[PathLike] = None,
             client: Optional[Client] = None) -> Problem:
     """A problem, to evaluate, tune and find kernels for.
@@ -30,16 +31,20 @@ def problem(source: Union[str, PathLike, Callable[..., Any]], inputs: Optional[S
     source: what it is made from:
       the name of a problem, or a problem folder: it is read
       a kernel, as its text or a file ending in .cu: `folder` is made from its signature (docs/problem.md)
-      a Python file, a function or a class of modules (torch.nn.Module): `folder` is made by running it
-    inputs: of a function or a class: example arguments, tensors and numbers
-    init: of a class: the arguments that it is made with
-    folder: that is made: a new name, or an empty folder
+      a Python file: `folder` is made by running it
+      a function, a class of modules (torch.nn.Module) or a module: it is written to a file with the helpers, imports
+      and constants that it uses, and `folder` is made by running that
+    inputs: of a function, class or module: example arguments, tensors and numbers. Inputs are drawn anew, of their
+      shapes and dtypes and within what they show of their range
+    init: the arguments that a class is made with; of a module where its attributes do not show them
+    folder: that is made: a new name, or an empty folder. Of a function, class or module it may be left out: then it is
+      one of ~/.local/share/alphakernel/problems (in $XDG_DATA_HOME where that is set), the same each time
     params: of a problem that is read
     python: the interpreter with PyTorch that runs a Python file (default: the one that `alphakernel doctor` finds)
     Raises Error.
     """
     if callable(source):
-        return _from_callable(source, inputs, init, _new(folder), python, client)
+        return _from_callable(source, inputs, init, folder, python, client)
     text = os.fspath(source)
     if "__global__" in text or text.endswith(".cu"):
         return _from_kernel(text, _new(folder), client)
@@ -99,50 +104,81 @@ def _from_python(file: Path, folder: Path, python: Optional[PathLike], client: O
     return _read(folder, None, client, left)
 
 
-def _from_callable(source: Callable[..., Any], inputs: Optional[Sequence[Any]], init: Sequence[Any], folder: Path,
-                   python: Optional[PathLike], client: Optional[Client]) -> Problem:
-    if not inspect.isfunction(source) and not inspect.isclass(source):
-        raise UsageError(f"{type(source).__name__}: expected a function or a class of modules; of an object the class, "
-                         "with init=[...] for the arguments that it is made with, or its .py file")
+def _from_callable(source: Any, inputs: Optional[Sequence[Any]], init: Optional[Sequence[Any]],
+                   folder: Optional[PathLike], python: Optional[PathLike], client: Optional[Client]) -> Problem:
     if inputs is None:
         raise UsageError("inputs: expected example arguments, such as [torch.randn(64, 1000)]")
+    module = _is_module(source)
+    if not module and not inspect.isfunction(source) and not inspect.isclass(source):
+        raise UsageError(f"{type(source).__name__}: expected a function, a module (torch.nn.Module) or its class; of "
+                         "another object the .py file that makes it")
+    name = _snake(type(source).__name__ if module else source.__name__)
     with tempfile.TemporaryDirectory(prefix="alphakernel_") as scratch:
-        file = Path(scratch) / "reference.py"
-        file.write_text(python_file(source, inputs, init), encoding="utf-8")
-        return _from_python(file, folder, python, client)
+        # The problem has the name of the file, or of its folder where that is reference.py.
+        file = Path(scratch) / f"{name if folder is None else _snake(Path(os.path.abspath(folder)).name)}.py"
+        _write(file, source, inputs, init)
+        target = _new(folder) if folder is not None else _own_folder(name, Path(scratch))
+        if folder is None and (target / "problem.json").exists():
+            return _read(target, None, client)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return _from_python(file, target, python, client)
+
+
+def _is_module(source: Any) -> bool:
+    """A module that exists, not a class of them."""
+    return not inspect.isclass(source) and not inspect.isfunction(source) and hasattr(source, "state_dict") \
+        and hasattr(source, "named_modules")
+
+
+def _snake(name: str) -> str:
+    """LayerNorm -> layer_norm, as problems are called."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    name = re.sub(r"[^a-z0-9]+", "_", name).strip("_") or "problem"
+    return name if name[0].isalpha() else "p_" + name
+
+
+def _own_folder(name: str, scratch: Path) -> Path:
+    """Of the same function and inputs always the same: its kernels are found again."""
+    contents = hashlib.sha256()
+    for file in sorted(scratch.iterdir()):
+        contents.update(file.name.encode() + b"\0" + file.read_bytes())
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return Path(data, "alphakernel", "problems", f"{name}-{contents.hexdigest()[:8]}")
+
+
+def _write(file: Path, source: Any, inputs: Sequence[Any], init: Optional[Sequence[Any]]) -> None:
+    """The file that stands for `source`, and what it reads from its folder."""
+    if _is_module(source):
+        written = ModuleSource(source, init)
+        text, modules = written.text(inputs), written.file.modules
+        written.save(str(file.parent / STATE_FILE))
+        text += "\n\n" + _inputs_text(inputs)
+    else:
+        text, modules = _callable_text(source, inputs, init or ())
+    for name, contents in modules.items():
+        (file.parent / name).write_text(contents, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
 
 
 def python_file(source: Callable[..., Any], inputs: Sequence[Any], init: Sequence[Any] = ()) -> str:
-    """A file that `problem new --from-python` reads: the function or class, and what makes inputs like these."""
-    try:
-        text = textwrap.dedent(inspect.getsource(source))
-    except (OSError, TypeError):
-        raise UsageError(f"{source.__name__}: its source is not in a file; write it to a .py file and name that") \
-            from None
-    if text.lstrip().startswith(("lambda", "@")) or source.__name__ == "<lambda>":
-        raise UsageError("expected a function that begins with `def`, or a class, without decorators")
+    """A file that `problem new --from-python` reads: the function or class with what it uses of its own file, and what
+    makes inputs like these."""
+    return _callable_text(source, inputs, init)[0]
+
+
+def _callable_text(source: Callable[..., Any], inputs: Sequence[Any],
+                   init: Sequence[Any]) -> Tuple[str, Dict[str, str]]:
+    file = SourceFile()
+    name = file.add(source)
     if inspect.isclass(source):
-        entry = f"\n\nModel = {source.__name__}\n" if source.__name__ != "Model" else ""
-        entry += f"\n\ndef get_init_inputs():\n    return [{', '.join(map(repr, init))}]\n"
+        entry = f"\n\nModel = {name}\n" if name != "Model" else ""
+        entry += f"\n\ndef get_init_inputs():\n    return [{', '.join(file.constant('init', one) for one in init)}]\n"
     else:
-        entry = f"\n\nrun = {source.__name__}\n" if source.__name__ != "run" else ""
-    return _HEAD + text + entry + "\n\ndef get_inputs():\n    return [" + ", ".join(_made(inputs)) + "]\n"
+        entry = f"\n\nrun = {name}\n" if name != "run" else ""
+    return file.text() + entry + "\n\n" + _inputs_text(inputs), file.modules
 
 
-def _made(inputs: Sequence[Any]) -> Iterator[str]:
-    """Python that makes a value like each: tensors of its shape and dtype, numbers as they are."""
-    for value in inputs:
-        if value is None or isinstance(value, (bool, int, float)):
-            yield repr(value)
-            continue
-        dtype = str(getattr(value, "dtype", "")).replace("torch.", "")
-        shape = list(getattr(value, "shape", ())) if hasattr(value, "shape") else None
-        if shape is None or not dtype:
-            raise UsageError(f"inputs: expected tensors and numbers, got {type(value).__name__}")
-        if dtype == "bool":
-            yield f"torch.rand({shape}) < 0.5"
-        elif dtype.startswith(("int", "uint")):
-            low, high = (int(value.min()), int(value.max()) + 1) if 0 not in shape else (0, 1)
-            yield f"torch.randint({low}, {high}, {shape}, dtype=torch.{dtype})"
-        else:
-            yield f"torch.randn({shape}).to(torch.{dtype})"
+def _inputs_text(inputs: Sequence[Any]) -> str:
+    drawn = drawn_like(inputs)
+    helper = ONE_OF + "\n\n" if any("_one_of(" in each for each in drawn) else ""
+    return f"{helper}def get_inputs():\n    return [{', '.join(drawn)}]\n"

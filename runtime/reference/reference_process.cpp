@@ -182,6 +182,7 @@ Result<Json, ReferenceFailure> ReferenceProcess::exchange_lines(std::string requ
   printed_bytes_ = 0;
   for (;;) {
     const Step step = move_bytes(request, deadline);
+    if (limits_.stop != nullptr && *limits_.stop) return lose("was given up");
     if (step == Step::flood) return lose(fmt::format("printed more than {} MiB", limits_.print_bytes >> 20));
     if (const auto line = lines_.next()) {
       const Json answer = try_parse_json(*line);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -24,6 +25,8 @@ struct ReferenceLimits {
   /// Bytes that it may print between two answers; a reference prints nothing (chosen).
   std::size_t print_bytes = std::size_t{16} << 20;
   std::size_t memory_bytes = 0;  ///< of writable memory of its own (RLIMIT_DATA); 0: most of the machine's
+  const std::atomic<bool>* stop =
+      nullptr;  ///< asked while it waits, where it is given: true gives the process up
 };
 
 struct ReferenceLaunch {

@@ -13,9 +13,9 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/locations.h"
-#include "runtime/reference/python_installation.h"
 #include "tests/support/fuzz_iterations.h"
 #include "tests/support/json_schema.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/sandbox.h"
 
 using namespace ak;
@@ -82,15 +82,6 @@ struct Example {
   Json request;
   bool fails = false;
 };
-
-/// There is a Python with PyTorch, which turns with baselines need.
-bool has_pytorch() {
-  try {
-    return !runtime::find_python("").program.empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 /// At least one of every operation, in an order that fills the database before it is asked.
 std::vector<Example> examples() {
@@ -230,10 +221,9 @@ TEST_CASE("every operation answers as its schema says, also where a kernel fails
   const Bench bench;
   const Files files;
   std::vector<std::string> tried;
-  const bool turns = has_pytorch();
+  const bool turns = pytorch_here().has_value();  // turns with baselines need it
   for (const Example& example : examples()) {
     if (example.operation == "time_baselines" && !turns) {
-      WARN("no Python with PyTorch here: time_baselines is not tried");
       tried.push_back(example.operation);
       continue;
     }

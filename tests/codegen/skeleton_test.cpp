@@ -241,3 +241,137 @@ TEST_CASE("a kernel that is right becomes its own reference, unless it has no ve
         }) == ExitCode::bad_input);
   CHECK_FALSE(std::filesystem::exists(other.problem()));
 }
+
+namespace {
+
+constexpr std::string_view kExtension = R"(#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_fp16.h>
+#include <map>
+#include "helpers.h"
+using namespace at;
+#define CHECK_INPUT(x) TORCH_CHECK(x.device() == torch::kCUDA)
+template <typename T>
+__global__ void saxpy(int n, T alpha, const T* __restrict__ in, T* __restrict__ y, bool flag, float lambda) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = flag ? alpha * in[i] : T(lambda);
+}
+torch::Tensor other(torch::Tensor x) { dim3 block(32); return x; }
+torch::Tensor run(torch::Tensor x, float a) {
+  auto y = torch::empty_like(x);
+  int n = x.numel();
+  dim3 block(128, 2);
+  dim3 grid((n + block.x * block.y - 1) / (block.x * block.y));
+  saxpy<float><<<grid, block>>>(n, a, x.data_ptr<float>(), y.data_ptr<float>(), true, 2.0f);
+  return y;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+)";
+
+Candidate candidate_of(const ProblemInstance& problem) {
+  Result<Candidate> candidate = parse_candidate("mine.cu", problem.templates.at(0).source);
+  REQUIRE(candidate.ok());
+  return *candidate;
+}
+
+}  // namespace
+
+TEST_CASE("what only the host can include is left out of both copies, and unknown headers are named") {
+  const WorkFolder place;
+  const auto open_points = place.make(std::string(kExtension), {.outputs = {}, .reference_is_right = true});
+  const auto problem = load(place.problem());
+  for (const std::string& text : {problem->templates.at(0).source, problem->reference_cu}) {
+    INFO(text);
+    for (const char* host : {"torch", "ATen", "c10", "<map>", "helpers.h", "using namespace", "PYBIND11"})
+      CHECK(text.find(host) == std::string::npos);
+    CHECK(text.find("#include <cuda_fp16.h>") != std::string::npos);
+  }
+  CHECK(codegen::pre_check(*problem, candidate_of(*problem)).empty());
+  CHECK(std::ranges::any_of(open_points, [](const std::string& point) {
+    return point.find("map, helpers.h") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a bool is an input by value, and no size") {
+  const WorkFolder place;
+  place.make(std::string(kExtension));
+  const auto problem = load(place.problem());
+  CHECK(problem->definition.axes.size() == 1);
+  const TensorSpec* flag = problem->definition.find_tensor("flag");
+  REQUIRE(flag != nullptr);
+  CHECK(flag->is_scalar());
+  CHECK(flag->dtype == DType::boolean);
+  CHECK(flag->values == std::vector<double>{1, 0});
+  CHECK(codegen::assemble_reference(*problem, Arch{9, 0, 'a'}, codegen::ReferenceMode::exact).ok());
+}
+
+TEST_CASE("names that Python does not allow get another one in the problem") {
+  const WorkFolder place;
+  place.make(std::string(kExtension));
+  const auto problem = load(place.problem());
+  CHECK(problem->definition.find_tensor("in_") != nullptr);
+  CHECK(problem->definition.find_tensor("lambda_") != nullptr);
+  CHECK(problem->definition.reference.find("def run(in_, alpha, flag, lambda_)") != std::string::npos);
+  CHECK(problem->templates.at(0).source.find("T* __restrict__ in,") != std::string::npos);
+  CHECK(codegen::pre_check(*problem, candidate_of(*problem)).empty());
+}
+
+TEST_CASE("grids and blocks are read from the dim3 variables that reach the launch") {
+  struct Written {
+    std::string text;
+    std::int64_t grid_x, grid_y, block_x, block_y;
+  };
+  const Written cases[] = {
+      {"dim3 block(128);\n  dim3 grid((n + block.x - 1) / block.x);\n  k<<<grid, block>>>(x, y, n);", 8, 1,
+       128, 1},
+      {"dim3 block(16, 8), grid((n + 15) / 16, 2);\n  k<<<grid, block>>>(x, y, n);", 63, 2, 16, 8},
+      {"const dim3 block{64}; dim3 grid; grid.x = n / block.x; grid.y = 3;\n  k<<<grid, block>>>(x, y, n);",
+       15, 3, 64, 1},
+      {"auto block = dim3(32, 4);\n  auto grid = dim3(n);\n  k<<<grid, block, block.y * 4>>>(x, y, n);", 1000,
+       1, 32, 4},
+      {"k<<<dim3(n, 2), {256, 1}>>>(x, y, n);", 1000, 2, 256, 1},
+  };
+  for (const Written& one : cases) {
+    const WorkFolder place;
+    INFO(one.text);
+    place.make(
+        "__global__ void k(const float* x, float* y, int n) {}\n"
+        "void other() { dim3 block(7), grid(7); }\nvoid run(float* x, float* y, int n) {\n  " +
+        one.text + "\n}\n");
+    const auto problem = load(place.problem());
+    const Candidate candidate = candidate_of(*problem);
+    CHECK(candidate.source.find("FILL-IN") == std::string::npos);
+    const Result<ResolvedPlan> plan = resolve(candidate.plan, problem->environment({{"N", 1000}}));
+    REQUIRE(plan.ok());
+    const ResolvedLaunch& launch = plan->launches[0];
+    CHECK(launch.grid[0] == one.grid_x);
+    CHECK(launch.grid[1] == one.grid_y);
+    CHECK(launch.block[0] == one.block_x);
+    CHECK(launch.block[1] == one.block_y);
+  }
+}
+
+TEST_CASE("a launch that cannot be read is marked wherever it is guessed") {
+  const WorkFolder place;
+  place.make(
+      "__global__ void k(const float* x, float* y, int n) {}\n"
+      "void run(float* x, float* y, int n) { k<<<blocks_for(n), threads_for(n)>>>(x, y, n); }\n",
+      {.outputs = {}, .reference_is_right = true});
+  const auto problem = load(place.problem());
+  CHECK(problem->templates.at(0).source.find("FILL-IN") != std::string::npos);
+  CHECK(problem->reference_cu.find("FILL-IN: grid and block") != std::string::npos);
+}
+
+TEST_CASE("a template's scalar has the type of the exact version in the body, and its own in the launch") {
+  const WorkFolder place;
+  place.make(std::string(kExtension), {.outputs = {}, .reference_is_right = true});
+  const auto problem = load(place.problem());
+  INFO(problem->reference_cu);
+  CHECK(problem->reference_cu.find("\"saxpy<ak_real>\"") != std::string::npos);
+  CHECK(problem->reference_cu.find("(int n, float ak_alpha,") != std::string::npos);
+  CHECK(problem->reference_cu.find("T alpha = static_cast<T>(ak_alpha);") != std::string::npos);
+  CHECK(problem->reference_cu.find("ak_real lambda = static_cast<ak_real>(ak_lambda);") != std::string::npos);
+  for (const auto mode : {codegen::ReferenceMode::exact, codegen::ReferenceMode::twin})
+    CHECK(codegen::assemble_reference(*problem, Arch{9, 0, 'a'}, mode).ok());
+}

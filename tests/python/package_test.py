@@ -111,7 +111,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn("run = function_of_two", text)
         self.assertIn("return [torch.randn([4, 8]).to(torch.float32), 2.5]", text)
         compile(text, "reference.py", "exec")
-        with self.assertRaisesRegex(ak.UsageError, "without decorators"):
+        with self.assertRaisesRegex(ak.UsageError, "begins with `def`"):
             problem_folders.python_file(lambda x: x, [Tensor()])
 
     def test_sessions_start_and_end(self) -> None:

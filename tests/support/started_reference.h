@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,20 +11,11 @@
 #include "core/text/hash.h"
 #include "runtime/reference/python_installation.h"
 #include "runtime/reference/reference_process.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/patience.h"
 #include "tests/support/temporary_folder.h"
 
 namespace ak::testing {
-
-/// The interpreter of these tests; nothing where there is none, which is said.
-inline std::optional<runtime::PythonInstallation> python_here() {
-  try {
-    return runtime::find_python("");
-  } catch (const Error& error) {
-    WARN("skipped: " << error.what());
-    return std::nullopt;
-  }
-}
 
 /// reference.py in a folder of its own, and a process that can be asked about it.
 struct StartedReference {

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `problem new --from-python` says of files and interpreters that it cannot use. Nothing of a folder is left.
+#include <sys/wait.h>
+
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <thread>
 
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "runtime/reference/python_installation.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/sandbox.h"
 
 using namespace ak;
 using namespace ak::testing;
 
 namespace {
-
-/// False where these tests have no PyTorch, which is said.
-bool has_pytorch() {
-  try {
-    static_cast<void>(runtime::find_python(""));
-    return true;
-  } catch (const Error& error) {
-    WARN("skipped: " << error.what());
-    return false;
-  }
-}
 
 /// A module with `forward` of x, and what else the file has at its top level.
 std::string module_file(const std::string& forward, const std::string& more = "",
@@ -85,6 +80,11 @@ const BadFile kBadFiles[] = {
      "input x is str: tensors, numbers and None"},
     {"returns text", module_file("return 'text'"), "it returns str"},
     {"returns nothing", module_file("return None"), "it returns no tensor"},
+    {"has a size of 0", module_file("return x * 2", "M = 0"), "x has the shape [8, 0]"},
+    {"reads what only lies next to it",
+     module_file("return x * len(NAME)",
+                 "import os; NAME = open(os.path.dirname(__file__) + '/model.py').read()"),
+     "in its problem folder it does not run as it does here"},
 };
 
 ProgramResult make(Sandbox& box, const std::string& text, const std::vector<std::string>& more = {}) {
@@ -121,7 +121,7 @@ std::string interpreter(const Sandbox& box, const std::string& packages) {
 }  // namespace
 
 TEST_CASE("each kind of bad PyTorch file gets a message of its own, and no folder") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   for (const BadFile& file : kBadFiles) {
     Sandbox box;
     const ProgramResult result = make(box, file.text);
@@ -133,7 +133,7 @@ TEST_CASE("each kind of bad PyTorch file gets a message of its own, and no folde
 }
 
 TEST_CASE("a PyTorch file that hangs ends at the time limit") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   const ProgramResult result =
       make(box, module_file("return x * 2", "while True: pass"), {"--time-limit", "1s"});
@@ -144,7 +144,7 @@ TEST_CASE("a PyTorch file that hangs ends at the time limit") {
 }
 
 TEST_CASE("inputs in nested lists become tensors with names of their own") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   const ProgramResult result =
       make(box, module_file("return x[0] * 2 + x[1][0]", "", "[[torch.rand(N, M), [torch.rand(N, M)]]]"),
@@ -188,7 +188,7 @@ TEST_CASE("a PyTorch that is too old is named with its version") {
 }
 
 TEST_CASE("a task whose results ignore its inputs is called degenerate wherever it is looked at") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   const ProgramResult made = make(box, module_file("return torch.softmax(x, 1).sum(1) * 3"), {"--json"});
   INFO(made.out << made.err);
@@ -214,18 +214,14 @@ TEST_CASE("a task whose results ignore its inputs is called degenerate wherever 
 }
 
 TEST_CASE("a module of simple operators gets a starting kernel that passes every check") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   struct Simple {
     std::string what, forward, layers;
   };
   const Simple modules[] = {
-      {"an activation", "return torch.nn.functional.gelu(x)", ""},
       {"a reduction", "return x.mean(1)", ""},
       {"a choice", "return torch.argmax(x, 0)", ""},
-      {"a softmax", "return torch.softmax(x, 1)", ""},
-      {"a norm", "return self.layer(x)", "torch.nn.LayerNorm(M)"},
       {"a norm of channels", "return self.layer(x)", "torch.nn.BatchNorm1d(M)"},
-      {"a linear layer", "return self.layer(x)", "torch.nn.Linear(M, 24)"},
   };
   for (const Simple& module : modules) {
     Sandbox box;
@@ -247,7 +243,7 @@ TEST_CASE("a module of simple operators gets a starting kernel that passes every
 }
 
 TEST_CASE("a check of a problem without kernels does not say that kernels passed") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   REQUIRE(make(box, module_file("return torch.linalg.inv(x[:, :N] + 9 * torch.eye(N))")).exit_code == 0);
   const ProgramResult check =
@@ -259,7 +255,7 @@ TEST_CASE("a check of a problem without kernels does not say that kernels passed
 }
 
 TEST_CASE("the script that audits an import writes a row for each task, and keeps those that it has") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   std::filesystem::create_directories(box.folder / "board");
   box.write("board/fine.py", module_file("return torch.tanh(x)"));
@@ -289,7 +285,7 @@ TEST_CASE("the script that audits an import writes a row for each task, and keep
 
 TEST_CASE(
     "a kernel for a KernelBench task becomes a ModelNew that calls it with inputs and weights in its order") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   const std::string files = AK_SOURCE_DIR "/tests/tools/kernelbench_task/";
   Sandbox box;
   const ProgramResult made = make(box, read_file(files + "task.py"));
@@ -332,4 +328,139 @@ TEST_CASE("a kernel for a Python problem is exported as a folder that is checked
                    files + "try_reference.py", folder + "/torch/reference.py"});
   INFO(ran.out << ran.err);
   CHECK(ran.exit_code == 0);
+}
+
+namespace {
+
+/// The folder that a problem is made under, once it is there; empty after a patience.
+std::filesystem::path unfinished_folder(const Sandbox& box) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < until) {
+    for (const auto& entry : std::filesystem::directory_iterator(box.folder.path()))
+      if (entry.path().extension() == ".tmp") return entry.path();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a signal leaves no half-made folder, and says that the making was interrupted") {
+  if (!pytorch_here()) return;
+  struct Started {
+    std::string what;
+    std::vector<std::string> arguments;
+    int signal;
+  };
+  Sandbox box;
+  std::filesystem::create_directories(box.folder / "board");
+  const std::string endless = module_file("while True: pass");
+  box.write("board/endless.py", endless);
+  const std::string file = box.write("model.py", endless), made = (box.folder / "made").string();
+  const Started cases[] = {
+      {"Ctrl-C", {"problem", "new", made, "--from-python", file}, SIGINT},
+      {"a request to end", {"problem", "new", made, "--from-python", file}, SIGTERM},
+      {"Ctrl-C in an import",
+       {"exchange", "import", (box.folder / "board").string(), "--problems", box.folder.path()},
+       SIGINT},
+  };
+  for (const Started& one : cases) {
+    INFO(one.what);
+    std::vector<std::string> arguments = one.arguments;
+    arguments.insert(arguments.begin(), AK_PROGRAM);
+    const pid_t program = start_program(arguments, box.environment, box.folder.path());
+    CHECK_FALSE(unfinished_folder(box).empty());
+    ::kill(program, one.signal);
+    int status = 0;
+    ::waitpid(program, &status, 0);
+    INFO(read_file(box.folder / "err"));
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == code(ExitCode::interrupted)));
+    CHECK_THAT(read_file(box.folder / "err"), Catch::Contains("interrupted"));
+    for (const auto& entry : std::filesystem::directory_iterator(box.folder.path()))
+      CHECK(entry.path().extension() != ".tmp");
+    CHECK_FALSE(std::filesystem::exists(made));
+  }
+}
+
+TEST_CASE("what a file imports from its folder, and tensors that it names, come with the problem") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  std::filesystem::create_directories(box.folder / "parts" / "inner");
+  box.write("helper.py",
+            "import torch\nfrom parts.inner.last import factor\ndef act(x): return torch.tanh(x) * factor\n");
+  box.write("parts/__init__.py", "");
+  box.write("parts/inner/__init__.py", "");
+  box.write("parts/inner/last.py", "from . import number\nfactor = number.value\n");
+  box.write("parts/inner/number.py", "value = 2\n");
+  box.write("unused.py", "raise RuntimeError('nobody imports it')\n");
+  const ProgramResult saved = run_program({pytorch_here()->program, "-c",
+                                           "import torch, sys; torch.save(torch.ones(16), sys.argv[1])",
+                                           (box.folder / "weights.pt").string()});
+  REQUIRE(saved.exit_code == 0);
+  const ProgramResult result =
+      make(box, module_file("return act(x) + W",
+                            "import os\nfrom helper import act\n"
+                            "W = torch.load(os.path.join(os.path.dirname(__file__), 'weights.pt'))"));
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  const std::filesystem::path made = box.folder / "made";
+  for (const char* file :
+       {"helper.py", "parts/__init__.py", "parts/inner/last.py", "parts/inner/number.py", "weights.pt"})
+    CHECK(std::filesystem::exists(made / file));
+  CHECK_FALSE(std::filesystem::exists(made / "unused.py"));
+  for (const char* gone : {"helper.py", "weights.pt"}) std::filesystem::remove(box.folder / gone);
+  std::filesystem::remove_all(box.folder / "parts");
+  const ProgramResult audit =
+      box.run({"algorithms", "audit", "--problem", made.string(), "--device", "emulator"});
+  INFO(audit.out << audit.err);
+  CHECK(audit.exit_code == 0);
+}
+
+TEST_CASE("too much to import is refused by name") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  box.write("helper.py", "text = '" + std::string(std::size_t{2} << 20, 'x') + "'\n");
+  const ProgramResult result = make(box, module_file("return x * len(helper.text)", "import helper"));
+  INFO(result.err);
+  CHECK(result.exit_code == code(ExitCode::bad_input));
+  CHECK_THAT(result.err, Catch::Contains("helper.py") && Catch::Contains("expected at most"));
+  CHECK(!left_something(box));
+}
+
+TEST_CASE("a file that looks at values gets no starting kernel, which would know one way through it") {
+  if (!pytorch_here()) return;
+  for (const char* look :
+       {"x.sum() > 0", "x.tolist()[0][0] > 0", "x.detach().numpy().sum() > 0", "x.mean().item() > 0"}) {
+    Sandbox box;
+    const ProgramResult result =
+        make(box, module_file("return x * 2 if " + std::string(look) + " else x * 3"));
+    INFO(look << "\n" << result.out << result.err);
+    CHECK(result.exit_code == 0);
+    CHECK_FALSE(std::filesystem::exists(box.folder / "made" / "start.cu"));
+  }
+}
+
+TEST_CASE(
+    "modules of many kinds become problems whose checks are audited and whose kernels pass, on the CPU "
+    "device") {
+  if (!pytorch_here()) return;
+  constexpr int kAtLeast = 12;
+  Sandbox box;
+  int passed = 0, kernels = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(AK_SOURCE_DIR "/tests/tools/python_modules")) {
+    const std::string name = entry.path().stem().string(), made = (box.folder / name).string();
+    const ProgramResult folder = box.run({"problem", "new", made, "--from-python", entry.path().string()});
+    INFO(name << "\n" << folder.out << folder.err);
+    CHECK(folder.exit_code == 0);
+    const ProgramResult audit = box.run({"algorithms", "audit", "--problem", made, "--device", "emulator"});
+    INFO(audit.out << audit.err);
+    CHECK(audit.exit_code == 0);
+    const ProgramResult check = box.run({"problem", "check", made, "--device", "emulator"});
+    INFO(check.out << check.err);
+    CHECK(check.exit_code == 0);
+    passed += folder.exit_code == 0 && audit.exit_code == 0 && check.exit_code == 0;
+    kernels += check.out.find("every kernel passed") != std::string::npos;
+  }
+  CHECK(passed >= kAtLeast);
+  CHECK(kernels >= 5);
 }

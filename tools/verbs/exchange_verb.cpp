@@ -6,6 +6,7 @@
 #include "app/exchange/exchange.h"
 #include "app/problem/board_import.h"
 #include "app/setup/config.h"
+#include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "runtime/reference/python_installation.h"
@@ -111,9 +112,12 @@ int import_tasks(const app::BoardFiles& files, const fs::path& output, const std
   const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(limit_s));
   const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
   std::size_t ended = 0;
-  const auto done = app::import_board(tasks, output, installation, limit, [&](const app::ImportedTask& task) {
-    print_stderr("{} of {}: {}{}\n", ++ended, tasks.size(), task.name, task.failure.empty() ? "" : " failed");
-  });
+  const app::InterruptGuard interrupt;
+  const auto done = app::import_board(tasks, output, installation, limit, interrupt.requested(),
+                                      [&](const app::ImportedTask& task) {
+                                        print_stderr("{} of {}: {}{}\n", ++ended, tasks.size(), task.name,
+                                                     task.failure.empty() ? "" : " failed");
+                                      });
   const auto failed = std::ranges::count_if(done, [](const auto& task) { return !task.failure.empty(); });
   const auto degenerate =
       std::ranges::count_if(done, [](const auto& task) { return !task.problem.degenerate.empty(); });
@@ -128,6 +132,10 @@ int import_tasks(const app::BoardFiles& files, const fs::path& output, const std
       if (!task.problem.degenerate.empty())
         fmt::print("  {}: degenerate: {}\n", task.name, task.problem.degenerate);
     }
+  }
+  if (interrupt.requested()) {
+    print_stderr("interrupted: {} of {} tasks have no folder\n", failed, done.size());
+    return static_cast<int>(ExitCode::interrupted);
   }
   return failed == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
 }

@@ -9,6 +9,7 @@
 #include "app/problem/python_problem.h"
 #include "app/setup/assembler.h"
 #include "app/setup/config.h"
+#include "app/setup/interrupt.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/skeleton.h"
 #include "core/error.h"
@@ -30,9 +31,11 @@ constexpr const char* kProblemHelp =
     "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
     "A problem folder says what to compute, on which shapes, and how right it must be (docs/problem.md).\n";
 
-int make_from_python(const std::string& folder, const app::PythonSource& source, const std::string& python,
+int make_from_python(const std::string& folder, app::PythonSource source, const std::string& python,
                      bool json) {
   const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
+  const app::InterruptGuard interrupt;
+  source.stop = &interrupt.requested();
   const app::PythonProblem made = app::make_python_problem(folder, source, installation);
   if (json) {
     fmt::print("{}\n", Json{{"folder", folder},

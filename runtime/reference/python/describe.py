@@ -7,10 +7,11 @@ import re
 
 import torch
 
-from . import (attempts, axes as axis_finder, channel, formulas, independence, needs, own_draws, starting_kernel, task_probe,
-               trace, values, work)
+from . import (attempts, axes as axis_finder, channel, formulas, independence, needs, neighbours, own_draws, starting_kernel,
+               task_probe, trace, values, work)
 from .described_values import CHOOSING, Values
 from .judging import same
+from .looking import looks_at_values
 from .problems import TaskError, explained
 from .randomness import is_random
 from .seeds import seed_everything
@@ -56,6 +57,7 @@ class Description:
 
     def _read(self):
         self.task = self._loaded(self.options)
+        self._refuse_nothing()
         self.found = axis_finder.find(self.task, self.fixed)
         self.options.update({key: value for key, value in (("follow", self.found.follow),
                                                            ("buffers", self.found.buffers)) if value})
@@ -72,9 +74,19 @@ class Description:
         kernel = self._kernel(problem)
         return {"problem": problem, "workloads": self.workloads, "notes": self.notes + attempts.notes(), "open": self.open,
                 "degenerate": self.values.degenerate, "kernel": kernel,
-                "source": self.task.source.text, "kind": self.task.kind}
+                "source": self.task.source.text, "modules": neighbours.imported(self.task.source),
+                "kind": self.task.kind}
 
     # ---- refusals
+
+    def _refuse_nothing(self):
+        """A size of 0 is seen before axes are looked for: they begin with larger ones."""
+        probe = task_probe.shapes_without_contents(self.task, dict(self.task.sizes))
+        for name, (shape, _) in dict(probe.inputs, **probe.weights).items() if probe is not None else ():
+            if shape is not None and 0 in shape:
+                empty = [size for size, value in self.task.sizes.items() if value == 0]
+                raise TaskError("%s has the shape %s at the file's sizes%s: it has no element; sizes are at least 1"
+                                % (name, list(shape), " (%s = 0)" % ", ".join(empty) if empty else ""))
 
     def _random_layers(self):
         """Paths of modules whose results are random."""
@@ -465,9 +477,11 @@ class Description:
                 for axis, count in zip(shape, counts)]
 
     def _kernel(self, problem):
-        """A plain starting kernel, or None."""
-        sizes = dict(self.task.sizes, **list(self.samples.every())[-1])
-        return starting_kernel.written(self.task.instance(sizes), problem)
+        """A plain starting kernel, or None: one of a file that looks at values knows a single way through it."""
+        instance = self.task.instance(dict(self.task.sizes, **list(self.samples.every())[-1]))
+        if looks_at_values(instance, instance.inputs(1)):
+            return None
+        return starting_kernel.written(instance, problem)
 
     def _known_distributions(self, inputs):
         """Without what is drawn for weights that were left out; a definition has no generator of its own."""

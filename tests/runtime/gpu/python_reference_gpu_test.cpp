@@ -11,7 +11,7 @@ namespace ak::testing {
 namespace {
 
 TEST_CASE("a confined reference process computes on the GPU, and opens no connection from there") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   StartedReference started(*python, {}, true);
   REQUIRE(started.open("import torch\ndef run(x):\n  return x + 1\n"));
@@ -32,7 +32,7 @@ std::vector<float> numbered(std::size_t count) {
 }
 
 TEST_CASE("tensors of many slices go to a reference process and back through memory of the GPU") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   const runtime::DeviceContext context(0);
   runtime::DeviceExchange memory;

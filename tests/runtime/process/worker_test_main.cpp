@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "tests/support/sandbox_attempts.h"
+#include "tests/support/skips.h"
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments[0].ends_with("worker")) return ak::test::serve_test_worker(arguments);
-  return Catch::Session().run(argc, argv);
+  return ak::testing::exit_code_after(Catch::Session().run(argc, argv));
 }

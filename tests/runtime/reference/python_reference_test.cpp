@@ -33,7 +33,7 @@ const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
 using Catch::Matchers::Contains;
 
 TEST_CASE("a reference process says what is wrong with a file, and goes on") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   StartedReference started(*python);
   const struct {
@@ -90,7 +90,7 @@ TEST_CASE("a reference with values that no kernel can know is refused, and what 
 }
 
 TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and says so") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   StartedReference started(*python, {}, true);
   const bool on_gpu = started.refusal_of("assert x.is_cuda; return x + 1").empty();
@@ -102,7 +102,7 @@ TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and
 }
 
 TEST_CASE("a reference process that crashes, hangs, floods or lies is given up with a reason") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   const struct {
     const char *body, *message;
@@ -130,7 +130,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
 }
 
 TEST_CASE("memory beyond the limit is refused and not taken") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30});
   for (const char* body : {"return x + torch.ones(1 << 30).sum()",
@@ -149,7 +149,7 @@ bool is_gone(pid_t pid) {
 }
 
 TEST_CASE("a reference process ends when what asked it was killed") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -249,7 +249,7 @@ struct PythonBench {
 };
 
 TEST_CASE("candidates are checked against a reference in Python") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonBench bench(
       {.source = "import torch\ndef run(a, b):\n    return torch.nn.functional.gelu(a * b + 1)\n"});
   const auto right =
@@ -263,7 +263,7 @@ TEST_CASE("candidates are checked against a reference in Python") {
 }
 
 TEST_CASE("integers of a reference in Python are compared as integers") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonBench bench({.source = "import torch\ndef run(a, b):\n    return torch.stack([a, b]).argmax(0)\n",
                      .output = DType::int64});
   const std::string types = "const float* a, const float* b, long long* c";
@@ -288,7 +288,7 @@ def get_init_inputs():
 )";
 
 TEST_CASE("a module's parameters are inputs, and its own inputs a distribution") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonProblem python{.source = kModule, .kind = "kernelbench", .options = {{"eval", true}}};
   python.distributions.push_back({"given", InputKind::given, 1, 0});
   PythonBench bench(python);
@@ -300,7 +300,7 @@ TEST_CASE("a module's parameters are inputs, and its own inputs a distribution")
 }
 
 TEST_CASE("a module that is random in training mode is refused by name") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonBench bench({.source = kModule, .kind = "kernelbench"});
   const auto refused = bench.run("c[i] = fmaxf(a[i], 0) * b[i]");
   CHECK(refused.outcome.status == Status::invalid_reference);
@@ -308,7 +308,7 @@ TEST_CASE("a module that is random in training mode is refused by name") {
 }
 
 TEST_CASE("a reference that dies ends one evaluation, and the next one has a new process") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonBench bench({.source = "import os, torch\ndef run(a, b):\n"
                                "    os._exit(4) if a.numel() > 100 else None\n    return a + b\n"});
   for (int i = 0; i < 2; ++i) {
@@ -321,7 +321,7 @@ TEST_CASE("a reference that dies ends one evaluation, and the next one has a new
 }
 
 TEST_CASE("a file that cannot be a reference is the user's mistake") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonBench bench({.source = "import nothing_of_that_name\n"});
   try {
     static_cast<void>(bench.run("c[i] = 0"));
@@ -334,7 +334,7 @@ TEST_CASE("a file that cannot be a reference is the user's mistake") {
 
 TEST_CASE(
     "the audit of a reference in Python tries its twin, corrupted results, blind inputs and its mutations") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   PythonProblem python{.source = "import torch\ndef run(a, b):\n    return torch.relu(a) + torch.tanh(b)\n"};
   python.mutations = {{.name = "without_relu_1", .what = "leaves out relu", .macro = ""}};
   const ProblemAudit audit = PythonBench(python).audit();
