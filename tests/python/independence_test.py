@@ -89,6 +89,16 @@ class Weights(Files):
                                      ["return x + self.gate * self.w"]))
         self.assertEqual(list(made["problem"]["definition"]["inputs"]), ["x", "w", "gate"])
 
+    def test_a_bias_is_used_that_a_normalisation_takes_away_only_where_it_is_uniform(self):
+        made = self.described(module(["self.b = nn.Parameter(torch.zeros(D))", "self.n = nn.LayerNorm(D)"],
+                                     ["return self.n(x + self.b)"]))
+        self.assertIn("b", made["problem"]["definition"]["inputs"])
+
+    def test_weights_keep_their_generator_where_others_break_the_results(self):
+        made = self.described(module(["self.w = nn.Parameter(torch.ones(D))"], ["return x * self.w.asin()"]))
+        self.assertIn({"name": "normal", "kind": "given", "tensors": {"x": "normal"}}, made["problem"]["distributions"])
+        self.assertTrue(any("weights keep their own generator" in note for note in made["notes"]))
+
     def test_a_mask_and_an_index_that_are_buffers_are_used_as_they_are(self):
         made = self.described(module(
             ["self.register_buffer('mask', torch.tril(torch.ones(B, B, dtype=torch.bool)))",
@@ -108,6 +118,8 @@ class Weights(Files):
             (module(["self.p = nn.Parameter(torch.randn(D))", "self.w = self.p.detach() * 2"], ["return x * self.w + self.p"]),
              "self.w"),
             (module([], ["return x * W"], before="W = torch.randn(D)"), "W"),
+            ("import torch\nN = 8\nlayer = torch.nn.Linear(N, N, bias=False)\ndef run(x):\n    return layer(x)\n"
+             "def get_inputs():\n    return [torch.randn(N)]\n", "layer.weight"),
             (module([], ["return x * W"], before="W = random.random()"), "W"),
         ]
         for text, name in cases:

@@ -128,9 +128,17 @@ class Values:
         self.distributions = [{"name": "given", "kind": "given"}]
         if self.free or weights:
             for kind in draws.KINDS:
-                self._try(kind, *self._drawn(kind, drawn[0], weights))
+                why = self._try(kind, *self._drawn(kind, drawn[0], weights))
+                if why and weights and self.free and not self._try(kind, *self._drawn(kind, drawn[0], {})):
+                    why = "weights keep their own generator, for with others %s" % why
+                elif why:
+                    why += ": not used"
+                if why:
+                    self.notes.append("under %s %s" % (kind, why))
         for name, kind, raised in LAST_CHOSEN if chooses and weights else ():
-            self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
+            why = self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
+            if why:
+                self.notes.append("under %s %s: not used" % (name, why))
         self.runs = [(self._run(inputs, some), self._run(inputs, some, "exact")) for inputs, some in self.cases]
 
     def _check_finite(self):
@@ -166,18 +174,17 @@ class Values:
                 for name, (scale, shift) in weights.items()}
 
     def _try(self, name, inputs, weights, tensors):
-        """Takes a distribution where every result stays finite."""
+        """Takes a distribution where every result stays finite; else says why not."""
         try:
             fine = all(finite(output) for precision in ("exact", "declared")
                        for output in self._run(inputs, weights, precision))
         except TaskError as error:
-            self.notes.append("%s is not used: %s" % (name, error))
-            return
+            return str(error)
         if not fine:
-            self.notes.append("under %s some result is not finite: not used" % name)
-            return
+            return "some result is not finite"
         self.distributions.append({"name": name, "kind": "given", "tensors": tensors})
         self.cases.append((inputs, weights))
+        return None
 
     # ---- mutations
 
