@@ -224,6 +224,10 @@ class Values(Files):
         instance = load(self.file(text), options=made["problem"]["python"]).instance({})
         self.assertEqual([output is None for output in instance.run(instance.inputs(1))], [True, False, True, True, False])
 
+    def test_a_result_that_is_a_copy_is_no_mistake(self):
+        made = self.described(module(["self.w = nn.Parameter(torch.randn(D))"], ["return x * self.w, self.w"]))
+        self.assertEqual(made["problem"]["audit_exempt"], {"identity": "a result is a copy of w"})
+
     def test_bytes_are_not_taken_for_sorted(self):
         draws = [torch.randint(0, 256, (64,), dtype=torch.uint8) for _ in range(3)]
         self.assertIsNone(structure.of(draws))
