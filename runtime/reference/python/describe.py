@@ -298,6 +298,7 @@ class Description:
             if values.hide() < self.values.hide():
                 self.values, sizes, row["axes"] = values, larger, larger
         self.mutations = self.values.mutations()
+        self.exempt = self.values.exempt()
         self.notes.extend(self.values.notes)
         self.drawn_alike = self._drawn_alike()
         self._omit(self.values.constant_outputs())
@@ -370,8 +371,8 @@ class Description:
             "reference": "reference.py",
             "python": python,
         }
-        if self.values.exempt() and not self.values.degenerate:
-            problem["audit_exempt"] = self.values.exempt()
+        if self.exempt and not self.values.degenerate:
+            problem["audit_exempt"] = self.exempt
         if self.values.degenerate:
             problem["degenerate"] = self.values.degenerate
         return problem
