@@ -89,6 +89,16 @@ class Weights(Files):
                                      ["return x + self.gate * self.w"]))
         self.assertEqual(list(made["problem"]["definition"]["inputs"]), ["x", "w", "gate"])
 
+    def test_a_bias_is_used_that_a_normalisation_takes_away_only_where_it_is_uniform(self):
+        made = self.described(module(["self.b = nn.Parameter(torch.zeros(D))", "self.n = nn.LayerNorm(D)"],
+                                     ["return self.n(x + self.b)"]))
+        self.assertIn("b", made["problem"]["definition"]["inputs"])
+
+    def test_weights_keep_their_generator_where_others_break_the_results(self):
+        made = self.described(module(["self.w = nn.Parameter(torch.ones(D))"], ["return x * self.w.asin()"]))
+        self.assertIn({"name": "normal", "kind": "given", "tensors": {"x": "normal"}}, made["problem"]["distributions"])
+        self.assertTrue(any("weights keep their own generator" in note for note in made["notes"]))
+
     def test_a_mask_and_an_index_that_are_buffers_are_used_as_they_are(self):
         made = self.described(module(
             ["self.register_buffer('mask', torch.tril(torch.ones(B, B, dtype=torch.bool)))",
@@ -108,6 +118,8 @@ class Weights(Files):
             (module(["self.p = nn.Parameter(torch.randn(D))", "self.w = self.p.detach() * 2"], ["return x * self.w + self.p"]),
              "self.w"),
             (module([], ["return x * W"], before="W = torch.randn(D)"), "W"),
+            ("import torch\nN = 8\nlayer = torch.nn.Linear(N, N, bias=False)\ndef run(x):\n    return layer(x)\n"
+             "def get_inputs():\n    return [torch.randn(N)]\n", "layer.weight"),
             (module([], ["return x * W"], before="W = random.random()"), "W"),
         ]
         for text, name in cases:
@@ -211,6 +223,15 @@ class Values(Files):
         self.assertEqual(made["problem"]["python"]["omit"], [0, 2, 3])
         instance = load(self.file(text), options=made["problem"]["python"]).instance({})
         self.assertEqual([output is None for output in instance.run(instance.inputs(1))], [True, False, True, True, False])
+
+    def test_a_result_that_is_a_copy_is_no_mistake(self):
+        made = self.described(module(["self.w = nn.Parameter(torch.randn(D))"], ["return x * self.w, self.w"]))
+        self.assertEqual(made["problem"]["audit_exempt"], {"identity": "a result is a copy of w"})
+
+    def test_a_table_for_longer_inputs_is_exempt_at_its_end(self):
+        made = self.described(module(["self.t = nn.Parameter(torch.randn(64))"], ["return x + self.t[:x.shape[1]]"]))
+        self.assertEqual(made["problem"]["audit_exempt"],
+                         {"ignored_end": "at small sizes no result reads the last row of t"})
 
     def test_bytes_are_not_taken_for_sorted(self):
         draws = [torch.randint(0, 256, (64,), dtype=torch.uint8) for _ in range(3)]

@@ -370,6 +370,7 @@ class Description:
             if values.hide() < self.values.hide():
                 self.values, sizes, row["axes"] = values, larger, larger
         self.mutations = self.values.mutations()
+        self.exempt = self.values.exempt()
         drawn = self.task.entry.draws()
         self.notes.extend(note for note in self.values.notes if note.partition(" is ")[0] not in drawn)
         self.drawn_alike = self._drawn_alike()
@@ -456,8 +457,8 @@ class Description:
         }
         if self.selects:
             problem["tolerance"]["outputs"] = self.selects
-        if self.values.exempt() and not self.values.degenerate:
-            problem["audit_exempt"] = self.values.exempt()
+        if self.exempt and not self.values.degenerate:
+            problem["audit_exempt"] = self.exempt
         if self.values.degenerate:
             problem["degenerate"] = self.values.degenerate
         return problem

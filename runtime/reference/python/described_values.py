@@ -131,9 +131,17 @@ class Values:
         self.distributions = [{"name": "given", "kind": "given"}]
         if self.free or weights:
             for kind in [kind for kind in draws.KINDS if kind not in self.left_out]:
-                self._try(kind, *self._drawn(kind, drawn[0], weights))
+                why = self._try(kind, *self._drawn(kind, drawn[0], weights))
+                if why and weights and self.free and not self._try(kind, *self._drawn(kind, drawn[0], {})):
+                    why = "weights keep their own generator, for with others %s" % why
+                elif why:
+                    why += ": not used"
+                if why:
+                    self.notes.append("under %s %s" % (kind, why))
         for name, kind, raised in LAST_CHOSEN if chooses and weights else ():
-            self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
+            why = self._try(name, *self._drawn_late(kind, raised, drawn[0], weights))
+            if why:
+                self.notes.append("under %s %s: not used" % (name, why))
         self.runs = [(self._run(inputs, some), self._run(inputs, some, "exact")) for inputs, some in self.cases]
 
     def _check_finite(self):
@@ -169,29 +177,59 @@ class Values:
                 for name, (scale, shift) in weights.items()}
 
     def _try(self, name, inputs, weights, tensors):
-        """Takes a distribution where every result stays finite."""
+        """Takes a distribution where every result stays finite; else says why not."""
         try:
             runs = [self._run(inputs, weights, precision) for precision in ("declared", "exact")]
             # Where the file's own inputs give infinities, as sequences without elements do, they are results.
             fine = all(finite(output) for run in runs for output in run) or (
                 self._gives_infinities and all(agree_in_infinities(*pair) for pair in zip(*runs)))
         except TaskError as error:
-            self.notes.append("%s is not used: %s" % (name, error))
-            return
+            return str(error)
         if not fine:
-            self.notes.append("under %s some result is not finite: not used" % name)
-            return
+            return "some result is not finite"
         self.distributions.append({"name": name, "kind": "given", "tensors": tensors})
         self.cases.append((inputs, weights))
+        return None
 
     # ---- mutations
 
     def exempt(self):
         """Automatic mutations of the audit that are no mistake: mutation -> why."""
+        found = {}
+        if self._copies():
+            found["identity"] = "a result is a copy of %s" % self._copies()[0]
+        unread = [name for name in self.used if self._ends_unread(name)]
+        if unread:
+            found["ignored_end"] = "at small sizes no result reads the last row of %s" % ", ".join(unread)
+            self.notes.append(found["ignored_end"])
         ends = [output.flatten()[-LAST_ELEMENTS:] for _, exact in self.runs for output in exact if output is not None]
-        if any(bool(end.any()) for end in ends):
-            return {}
-        return {"last_elements": "the reference itself is zero there: no input reaches these elements"}
+        if not any(bool(end.any()) for end in ends):
+            found["last_elements"] = "the reference itself is zero there: no input reaches these elements"
+        return found
+
+    def _ends_unread(self, name):
+        """Is the last row of a weight without effect in all cases? So are those of a table for the longest sequence."""
+        own = self.instance.weights[name]
+        if own.dim() == 0:
+            return False
+        for (inputs, weights), (_, exact) in zip(self.cases, self.runs):
+            changed = weights.get(name, own).clone()
+            changed[-1:] = 0
+            try:
+                results = self._run(inputs, {**weights, name: changed}, "exact")
+            except TaskError:
+                return False
+            if not all(same(a, b) for a, b in zip(results, exact)):
+                return False
+        return True
+
+    def _copies(self):
+        """Names of inputs and weights that some result is equal to in every case."""
+        own, results = self.instance.weights, range(len(self.runs[0][1]))
+        given = [{**inputs, **own, **weights} for inputs, weights in self.cases]
+        return [name for name, value in given[0].items() if isinstance(value, torch.Tensor)
+                and any(all(_equal(exact[place], values[name]) for values, (_, exact) in zip(given, self.runs))
+                        for place in results)]
 
     def mutations(self):
         """Mistakes that some case shows; the others are noted, and operators of which none was found."""
@@ -242,6 +280,10 @@ class Values:
         dropped = [one["name"] for one in found if one not in kept]
         self.notes.append("mutations beyond %d are left out: %s" % (MAX_MUTATIONS, ", ".join(dropped)))
         return kept
+
+
+def _equal(output, value):
+    return output is not None and output.shape == value.shape and same(output.double(), value.double())
 
 
 def _weight_kind(tensor):

@@ -88,11 +88,13 @@ def _alike(value, other):
 
 
 def _values(instance):
-    """(name, value) of attributes of modules and of the file's top level that are tensors and numbers."""
+    """(name, value) of the tensors and numbers that modules have as attributes, or the file at its top level."""
     function = instance.call.function if instance.module is None else type(instance.module).forward
     for name, value in getattr(function, "__globals__", {}).items():
         if isinstance(value, torch.Tensor) or is_scalar(value):
             yield name, value
+        elif isinstance(value, torch.nn.Module):
+            yield from ((name + "." + path, tensor) for path, tensor in value.state_dict().items())
     for path, module in (instance.module.named_modules() if instance.module is not None else ()):
         for name, value in list(vars(module).items()):
             if isinstance(value, torch.Tensor) or is_scalar(value):

@@ -71,10 +71,15 @@ class _List(_Calls):
         result = function(*args, **kwargs)
         output = _first_result(result)
         sources = list(_tensors(args)) + list(_tensors(kwargs.values()))
-        if output is None or not sources:
+        if output is None or not sources or all(_counter(tensor) for tensor in sources):
             return result
         self.found.extend(_described(name, _name(function), sources, result))
         return result
+
+
+def _counter(tensor):
+    """A number that counts, such as the batches that a normalisation has seen."""
+    return tensor.dim() == 0 and not tensor.is_floating_point()
 
 
 def _described(name, operator, sources, result):
