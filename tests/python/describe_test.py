@@ -306,6 +306,9 @@ LEAST = [
      {"x": 144, "y": 144, "z": 12}, 2 * 12 ** 3 + 144 + 2 * 144),
     ("return torch.softmax(x @ y, -1) @ z", "torch.randn(N, M), torch.randn(M, N), torch.randn(N, M)",
      {"x": 240, "y": 240, "z": 240}, 4 * 12 * 20 * 12 + 4 * 144),
+    ("return torch.tril(torch.tril(x) @ torch.tril(y))", "torch.tril(torch.randn(N, N)), torch.tril(torch.randn(N, N))",
+     {"x": 78, "y": 78}, 12 * 13 * 14 // 3),
+    ("return torch.tril(x @ y)", "torch.randn(N, M), torch.randn(M, N)", {"x": 240, "y": 240}, 12 * 13 * 20),
     ("return torch.softmax((x @ y).masked_fill(torch.ones(N, N).triu(1) > 0, -1e30), -1)",
      "torch.randn(N, M), torch.randn(M, N)", {"x": 220, "y": 240}, None),  # the first row's result is always 1
 ]

@@ -162,6 +162,17 @@ def _are_needed(cases, case, name, shape, sets):
     return all(cases.changes(case, name, element) for element in itertools.chain(corners, others))
 
 
+def _is_lower(cases, name, shape):
+    rows = shape[-1]
+    above = torch.ones(shape).triu(1).bool()
+    chooser = random.Random(5)
+    places_below = [(rows - 1, 0), (0, 0), (rows - 1, rows - 1)] + [
+        sorted((chooser.randrange(rows), chooser.randrange(rows)), reverse=True) for _ in range(ELEMENTS)]
+    elements = [tuple(chooser.randrange(extent) for extent in shape[:-2]) + tuple(place) for place in places_below]
+    return all(not cases.changes(case, name, above) and all(cases.changes(case, name, one) for one in elements)
+               for case in cases.of(name))
+
+
 class Needs:
     """task: the file. samples: of its sizes; probes: what it does at them."""
 
@@ -205,6 +216,12 @@ class Needs:
         found = [None if whole[axis] else formulas.fitted(self.samples, [one[axis] for one in seen])
                  for axis in range(len(whole))]
         return UNKNOWN if any(one is None and not all_of for one, all_of in zip(found, whole)) else found
+
+    def triangle(self, name, shapes):
+        """Is it the lower triangle of square matrices that is needed, and the rest not?"""
+        if any(len(shape) < 2 or shape[-1] != shape[-2] for shape in shapes) or not self._affords(2, ELEMENTS):
+            return False
+        return all(_is_lower(self._at(index), name, shapes[index]) for index in (0, len(shapes) - 1))
 
     def _affords(self, sizes, places_tried):
         """Takes trials at so many sizes from the budget."""
