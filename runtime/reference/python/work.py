@@ -58,7 +58,7 @@ def _needed(samples, steps, needs, position):
     if not needs.triangle(position, shapes):
         return None
     if not triangular:
-        sizes.insert(rank, "%s + 1" % sizes[rank - 1])
+        sizes[rank - 1] += " + 1"
         return first.factor, _product(sizes), 2
     # The product of two triangles is one: all of what it costs is needed.
     if first.triangles[0] != frozenset(["lower"]) or first.triangles[1] != first.triangles[0]:
