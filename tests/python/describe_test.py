@@ -251,6 +251,104 @@ class Descriptions(Files):
         self.assertNotIn("audit_exempt", self.described(function("return x * 2"))["problem"])
 
 
+# Modules, their inputs, the least elements of each tensor that a kernel has to read, and the fewest operations of
+# its products, at N = 12 and M = 20: 0 where no bound is known, or None where operations depend on more.
+LEAST = [
+    ("return x[:, 0] * 2", "torch.randn(N, M)", {"x": 12}, 12),
+    ("return x[1:, ::2] + 1", "torch.randn(N, M)", {"x": 11 * 10}, 11 * 10),
+    ("return x.clone()", "torch.randn(N, M)", {"x": 240}, 0),
+    ("return x + y", "torch.randn(N, M), torch.randn(M)", {"x": 240, "y": 20}, 240),
+    ("return torch.relu(x)[:, -1] + y", "torch.randn(N, M), torch.randn(N)", {"x": 12, "y": 12}, 24),
+    ("return x[y]", "torch.randn(M, 64), torch.randint(0, M, (N,))", {"x": 64, "y": 12}, 0),
+    ("return torch.nn.functional.embedding(y, x).sum(1)", "torch.randn(M, 64), torch.randint(0, M, (N, 3))",
+     {"x": 64, "y": 36}, 3 * 12 * 64),
+    ("return torch.index_select(x, 0, y) * 2", "torch.randn(M, 64), torch.randint(0, M, (N,))",
+     {"x": 64, "y": 12}, 12 * 64),
+    ("return x.gather(1, y)", "torch.randn(N, M), torch.randint(0, M, (N, 1))", {"x": 0, "y": 12}, 0),
+    ("return torch.nn.functional.conv2d(x, y, stride=2)", "torch.randn(1, 4, N, M), torch.randn(4, 4, 1, 1)",
+     {"x": 4 * 6 * 10, "y": 16}, 2 * 4 * 4 * 60),
+    ("return torch.stack([x[i, :int(y[i])].sum() for i in range(N)])", "torch.randn(N, M), torch.randint(1, M, (N,))",
+     {"x": 0, "y": 0}, 0),
+    ("return torch.where(y, x, torch.zeros_like(x))", "torch.randn(N, M), torch.rand(N, M) < 0.5",
+     {"x": 0, "y": 240}, 0),
+    ("return x.diagonal(0, 1, 2).clone()", "torch.randn(M, N, N)", {"x": 0}, 0),
+    ("return torch.nn.functional.linear(x, y)[:, -1]", "torch.randn(N, 7, M), torch.randn(64, M)",
+     {"x": 240, "y": 64 * 20}, 2 * 12 * 20 * 64),
+    ("return (x @ y)[:, 0] * 2", "torch.randn(N, M), torch.randn(M, N)", {"x": 240, "y": 20}, 2 * 12 * 20 + 12),
+    ("return x @ y @ z", "torch.randn(N, N), torch.randn(N, N), torch.randn(N, 1)",
+     {"x": 144, "y": 144, "z": 12}, 4 * 144),
+    ("return x @ (y @ z)", "torch.randn(N, 1), torch.randn(1, M), torch.randn(M, M)",
+     {"x": 12, "y": 20, "z": 400}, 2 * 20 * 20 + 2 * 12 * 20),
+    ("return (x @ y).t() @ z", "torch.randn(N, M), torch.randn(M, N), torch.randn(N, 1)",
+     {"x": 240, "y": 240, "z": 12}, 4 * 240),
+    ("return torch.relu(x @ y) @ z", "torch.randn(N, N), torch.randn(N, N), torch.randn(N, 1)",
+     {"x": 144, "y": 144, "z": 12}, 2 * 12 ** 3 + 144 + 2 * 144),
+    ("return torch.softmax(x @ y, -1) @ z", "torch.randn(N, M), torch.randn(M, N), torch.randn(N, M)",
+     {"x": 240, "y": 240, "z": 240}, 4 * 12 * 20 * 12 + 4 * 144),
+    ("return torch.tril(torch.tril(x) @ torch.tril(y))", "torch.tril(torch.randn(N, N)), torch.tril(torch.randn(N, N))",
+     {"x": 78, "y": 78}, 12 * 13 * 14 // 3),
+    ("return torch.tril(x @ y)", "torch.randn(N, M), torch.randn(M, N)", {"x": 240, "y": 240}, 12 * 13 * 20),
+    ("return torch.softmax((x @ y).masked_fill(torch.ones(N, N).triu(1) > 0, -1e30), -1)",
+     "torch.randn(N, M), torch.randn(M, N)", {"x": 220, "y": 240}, None),  # the first row's result is always 1
+]
+
+
+class Floors(Files):
+    """A floor above what a right kernel reaches refuses that kernel."""
+
+    def test_least_bytes_and_operations_are_what_a_right_kernel_can_do_with(self):
+        for body, inputs, read, operations in LEAST:
+            names = [name for name in ("x", "y", "z") if name in read]
+            text = "import torch\nN, M = 12, 20\ndef run(%s):\n    %s\ndef get_inputs():\n    return [%s]\n" % (
+                ", ".join(names), body, inputs)
+            with self.subTest(body=body):
+                made = self.described(text)
+                problem = made["problem"]
+                sizes = {"N": 12, "M": 20, "min": min, **made["workloads"][0]["axes"]}
+                for name, axis in problem["definition"]["axes"].items():
+                    if axis["type"] != "var":
+                        sizes[name] = eval(str(axis["value"]), dict(sizes))
+                for name, least in read.items():
+                    known = dict(sizes, **{"sizeof_" + one: int(one == name) for one in names})
+                    self.assertEqual(eval(problem["bytes_read"], known), least, name)
+                if operations is not None:
+                    self.assertEqual(eval(problem["flops"], dict(sizes)), operations)
+
+    def test_what_is_not_counted_is_said(self):
+        made = self.described(function("return torch.tril(x) + torch.tril(x, 2)", "torch.randn(N, N)"))
+        self.assertEqual(made["problem"]["bytes_read"], "0 * sizeof_x")
+        self.assertTrue([note for note in made["notes"] if "bytes_read leaves out x" in note])
+
+    def test_a_product_that_is_returned_too_is_computed(self):
+        made = self.described(function("y = x @ x; return y.sum(1), y"))
+        self.assertIn("2 * N * N * N", made["problem"]["flops"])
+
+
+class Ties(Files):
+    def test_indices_along_the_last_axis_are_told_by_what_they_select(self):
+        for body, outputs in (("return torch.topk(x, 3, -1)", {"output_1": {"gather": "x"}}),
+                              ("return torch.sort(x, 1, descending=True)[1].int()", {"output": {"gather": "x"}}),
+                              ("return x.argsort(-1)", {"output": {"gather": "x"}}),
+                              ("return x.argmax(1, keepdim=True)", {"output": {"gather": "x"}}),
+                              ("return x.max(-1, keepdim=True)", {"output_1": {"gather": "x"}})):
+            with self.subTest(body=body):
+                problem = self.described(function(body))["problem"]
+                self.assertEqual(problem["tolerance"]["outputs"], outputs)
+                self.assertIn("small_integer", [one["name"] for one in problem["distributions"]])
+
+    def test_other_indices_are_checked_without_ties_and_this_is_said(self):
+        for body in ("return x.argmax(1)", "return torch.relu(x).argsort(-1)", "return torch.sort(x, 0)[1]"):
+            with self.subTest(body=body):
+                made = self.described(function(body))
+                self.assertNotIn("outputs", made["problem"]["tolerance"])
+                self.assertNotIn("small_integer", [one["name"] for one in made["problem"]["distributions"]])
+                self.assertTrue([note for note in made["notes"] if "small_integer" in note])
+
+    def test_values_alone_need_no_such_care(self):
+        problem = self.described(function("return torch.sort(x, 0)[0]"))["problem"]
+        self.assertIn("small_integer", [one["name"] for one in problem["distributions"]])
+
+
 class Refusals(Files):
     def test_each_kind_of_bad_file_has_its_message(self):
         dropout = LINEAR.replace("torch.relu(", "torch.nn.functional.dropout(")

@@ -464,3 +464,42 @@ TEST_CASE(
   CHECK(passed >= kAtLeast);
   CHECK(kernels >= 5);
 }
+
+TEST_CASE("an import takes every form of a board, and names the files that are no tasks") {
+  if (!has_pytorch()) return;
+  Sandbox box;
+  std::string spaced = module_file("return x * 2");
+  spaced.replace(spaced.find("class Model("), 12, "class  Model  (");
+  box.write("board/spaced.py", spaced);
+  box.write("board/helper.py", "import torch\n");
+  box.write("board/no_inputs.py", "import torch\nclass Model(torch.nn.Module):\n    pass\n");
+  box.write("board/sums/reference.py",
+            "import torch\ndef ref_kernel(data):\n    x, out = data\n    out[...] = x + 1\n    return out\n"
+            "def generate_input(size: int, seed: int):\n"
+            "    return torch.rand(size), torch.empty(size)\n");
+  box.write("board/sums/task.yml",
+            "benchmarks:\n  - {\"size\": 64, \"seed\": 1}\n  - {\"size\": 96, \"seed\": 1}\n");
+  box.write("board/sums/solution.py", "import torch\n");
+  box.write("board/set/definitions/doubled.json",
+            R"({"name": "doubled", "axes": {"n": {"type": "var"}},
+                "inputs": {"x": {"shape": ["n"], "dtype": "float32"}},
+                "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+                "reference": "def run(x):\n    return x * 2\n"})");
+  box.write("board/set/workloads/any/doubled.jsonl",
+            R"({"workload": {"uuid": "a", "axes": {"n": 77}, "inputs": {"x": {"type": "random"}}}})");
+  const std::string problems = (box.folder / "problems").string();
+  const ProgramResult imported =
+      box.run({"exchange", "import", (box.folder / "board").string(), "--problems", problems});
+  INFO(imported.out << imported.err);
+  CHECK(imported.exit_code == 0);
+  CHECK_THAT(imported.out, Catch::Contains("made 3 of 3 problem folders"));
+  CHECK_THAT(imported.err, Catch::Contains("5 files, 3 tasks") &&
+                               Catch::Contains("helper.py: it has no class Model(...)") &&
+                               Catch::Contains("no_inputs.py: it has no get_inputs()") &&
+                               !Catch::Contains("solution.py"));
+  CHECK(parse_json(read_file(problems + "/sums/problem.json"))["python"]["buffers"] ==
+        Json::array({"data_1"}));
+  CHECK_THAT(read_file(problems + "/doubled/workloads.jsonl"), Catch::Contains(R"("axes":{"n":77})"));
+  for (const char* task : {"spaced", "sums", "doubled"})
+    CHECK(box.run({"problem", "check", problems + "/" + task, "--device", "emulator"}).exit_code == 0);
+}

@@ -4,6 +4,7 @@ A part is replaced by other values; where no result changes, nobody needs it. Wh
 every axis. It may never be too large, as a floor follows from it: of what is not of this form, nothing is needed.
 """
 
+import itertools
 import random
 
 import torch
@@ -12,22 +13,32 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import formulas
 from .problems import TaskError
 
-ELEMENTS = 8  # single ones that are tried: of a triangle every second one is none (chosen)
+ELEMENTS = 8  # single ones that are tried besides corners, of which a triangle or a band misses some (chosen)
+CORNERS = 8
 PLACES = 6  # along an axis of which all seem to be needed (chosen)
-OPERATORS = 60000  # that all trials of a task may run: some seconds (chosen)
+OPERATORS = 200000  # that all trials of a task may run: some seconds (chosen)
 CASES = 3
 UNKNOWN = None
+# Where both occur, values may decide which others are read.
+DECIDING = frozenset("topk sort argsort argmax argmin max min gt lt ge le eq ne bucketize searchsorted".split())
+INDEXING = frozenset("""index index_select gather embedding index_put index_put_ scatter scatter_ masked_select nonzero
+take""".split())
 
 
 class Cases:
-    """A task at one size under inputs that ask for as little as they can: drawn, of one index, of one value."""
+    """A task at one size under inputs that ask for as little as they can: drawn, of one index, of one value.
 
-    def __init__(self, instance):
+    decides: may values decide which others are read?
+    """
+
+    def __init__(self, instance, decides):
         self.instance = instance
-        own = instance.inputs(1)
+        own = self.own = instance.inputs(1)
         self.inputs = []
-        for inputs in (own, _uniform(own, lambda value: not value.is_floating_point(), lambda value: value.min()),
-                       _uniform(own, lambda value: value.is_floating_point(), lambda value: 0.5)):
+        cases = [own, _uniform(own, lambda value: not value.is_floating_point(), lambda value: value.min())]
+        if decides:
+            cases.append(_uniform(own, lambda value: value.is_floating_point(), lambda value: 0.5))
+        for inputs in cases:
             run = self._run(inputs, {}, None)
             if run is not None and all(bool((output == output).all()) for output in run):
                 self.inputs.append((inputs, run))
@@ -42,6 +53,11 @@ class Cases:
         except (TaskError, RuntimeError, IndexError):
             return None
         return [output.clone() for output in outputs if output is not None]
+
+    def of(self, name):
+        """The cases for a tensor: an index is read whatever it selects from."""
+        index = isinstance(name, str) and name in self.own and not self.own[name].is_floating_point()
+        return self.inputs[:1] if index else self.inputs
 
     def changes(self, case, name, part):
         """Does a result change, or end in an error, when `part` of a tensor has other values?
@@ -101,14 +117,14 @@ class _Replaced(TorchDispatchMode):
         return result
 
 
-def places(cases, name, shape, every):
+def places(cases, name, shape, partly):
     """Places along each axis that results depend on, or UNKNOWN where they are no such set.
 
-    every: tries all places and not some of them.
+    partly: for each axis, whether all its places are tried; None: where it is not known.
     """
     found = None
-    for case in cases.inputs:
-        sets = [_along(cases, case, name, shape, axis, every) for axis in range(len(shape))]
+    for case in cases.of(name):
+        sets = [_along(cases, case, name, shape, axis, partly and partly[axis]) for axis in range(len(shape))]
         if not _are_needed(cases, case, name, shape, sets):
             return UNKNOWN
         if found is None or _count(sets) < _count(found):
@@ -124,6 +140,9 @@ def _count(sets):
 
 
 def _along(cases, case, name, shape, axis, every):
+    if every is False:
+        return list(range(shape[axis]))
+
     def needed(place):
         return cases.changes(case, name, (slice(None),) * axis + (place,))
     extent = shape[axis]
@@ -138,8 +157,20 @@ def _are_needed(cases, case, name, shape, sets):
     if not _count(sets):
         return True
     chooser = random.Random(3)
-    return all(cases.changes(case, name, tuple(chooser.choice(one) for one in sets))
-               for _ in range(ELEMENTS if len(shape) > 1 else 1))
+    corners = itertools.islice(itertools.product(*[sorted({one[0], one[-1]}) for one in sets]), CORNERS)
+    others = (tuple(chooser.choice(one) for one in sets) for _ in range(ELEMENTS))
+    return all(cases.changes(case, name, element) for element in itertools.chain(corners, others))
+
+
+def _is_lower(cases, name, shape):
+    rows = shape[-1]
+    above = torch.ones(shape).triu(1).bool()
+    chooser = random.Random(5)
+    places_below = [(rows - 1, 0), (0, 0), (rows - 1, rows - 1)] + [
+        sorted((chooser.randrange(rows), chooser.randrange(rows)), reverse=True) for _ in range(ELEMENTS)]
+    elements = [tuple(chooser.randrange(extent) for extent in shape[:-2]) + tuple(place) for place in places_below]
+    return all(not cases.changes(case, name, above) and all(cases.changes(case, name, one) for one in elements)
+               for case in cases.of(name))
 
 
 class Needs:
@@ -151,11 +182,13 @@ class Needs:
         self.cases = {}
         # What reads numbers out of its inputs does other things for others.
         reads_numbers = any(step.operator == "_local_scalar_dense" and step.follows for step in probes[0].steps)
+        operators = {step.operator for step in probes[0].steps}
+        self.decides = not operators.isdisjoint(DECIDING) and not operators.isdisjoint(INDEXING)
         self.budget = 0 if reads_numbers else OPERATORS
 
     def _at(self, index):
         if index not in self.cases:
-            self.cases[index] = Cases(self.task.instance(dict(self.points[index])))
+            self.cases[index] = Cases(self.task.instance(dict(self.points[index])), self.decides)
         return self.cases[index]
 
     def counts(self, name, shapes):
@@ -174,14 +207,21 @@ class Needs:
                  for axis in range(len(shapes[0]))]
         if all(whole):
             return [None] * len(whole)
-        if not self._affords(len(shapes), sum(shapes[-1])):
+        partly = [not one for one in whole]
+        if not self._affords(1, sum(extent for shape in shapes for extent, part in zip(shape, partly) if part)):
             return UNKNOWN
-        seen = [self._sizes(name, shapes, index, True) for index in range(len(shapes))]
+        seen = [self._sizes(name, shapes, index, partly) for index in range(len(shapes))]
         if any(one is UNKNOWN for one in seen):
             return UNKNOWN
         found = [None if whole[axis] else formulas.fitted(self.samples, [one[axis] for one in seen])
                  for axis in range(len(whole))]
         return UNKNOWN if any(one is None and not all_of for one, all_of in zip(found, whole)) else found
+
+    def triangle(self, name, shapes):
+        """Is it the lower triangle of square matrices that is needed, and the rest not?"""
+        if any(len(shape) < 2 or shape[-1] != shape[-2] for shape in shapes) or not self._affords(2, ELEMENTS):
+            return False
+        return all(_is_lower(self._at(index), name, shapes[index]) for index in (0, len(shapes) - 1))
 
     def _affords(self, sizes, places_tried):
         """Takes trials at so many sizes from the budget."""
@@ -189,6 +229,6 @@ class Needs:
         self.budget -= trials * len(self.probes[0].steps)
         return self.budget >= 0
 
-    def _sizes(self, name, shapes, index, every=False):
-        found = places(self._at(index), name, shapes[index], every)
+    def _sizes(self, name, shapes, index, partly=None):
+        found = places(self._at(index), name, shapes[index], partly)
         return UNKNOWN if found is UNKNOWN else [len(one) for one in found]

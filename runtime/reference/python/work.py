@@ -24,11 +24,11 @@ def flops(samples, probes, needs, notes):
         if not first.factor or position in chained:
             continue
         if position < last:
-            term = _needed(samples, [other[position] for other in steps], needs, position)
-            if term is None:
+            found = _needed(samples, _without_accidents([other[position] for other in steps]), needs, position)
+            if found is None:
                 uncounted.append(first.operator)
             else:
-                terms[term] = terms.get(term, 0) + first.factor
+                terms[found[1:]] = terms.get(found[1:], 0) + found[0]
             continue
         costs = [_cost(step) for step in _without_accidents([other[position] for other in steps])]
         factor, divisor, _ = costs[0]
@@ -43,16 +43,28 @@ def flops(samples, probes, needs, notes):
 
 
 def _needed(samples, steps, needs, position):
-    """(product, divisor) of a step of whose result a part may do, without its factor; None where that is not known."""
+    """(factor, product, divisor) of a step of whose result a part may do; None where that is not known."""
     first, rank = steps[0], len(steps[0].outputs[0]) if steps[0].outputs else 0
-    if any(tuple(step.sizes[:rank]) != step.outputs[0] or step.triangles not in (None, chains.NO_TRIANGLES)
-           for step in steps):
+    if any(tuple(step.sizes[:rank]) != step.outputs[0] for step in steps):
         return None
-    counts = needs.counts(position, [step.outputs[0] for step in steps])
+    shapes = [step.outputs[0] for step in steps]
+    triangular = first.triangles not in (None, chains.NO_TRIANGLES)
+    counts = UNKNOWN if triangular else needs.counts(position, shapes)
     sizes = _sizes(samples, [step.sizes for step in steps])
-    if counts is UNKNOWN or sizes is None:
+    if sizes is None:
         return None
-    return _product([count or size for count, size in zip(counts, sizes)] + sizes[rank:]), 1
+    if counts is not UNKNOWN:
+        return first.factor, _product([count or size for count, size in zip(counts, sizes)] + sizes[rank:]), 1
+    if not needs.triangle(position, shapes):
+        return None
+    if not triangular:
+        sizes[rank - 1] += " + 1"
+        return first.factor, _product(sizes), 2
+    # The product of two triangles is one: all of what it costs is needed.
+    if first.triangles[0] != frozenset(["lower"]) or first.triangles[1] != first.triangles[0]:
+        return None
+    factor, divisor, _ = _cost(first)
+    return factor, _product(_sizes(samples, [_cost(step)[2] for step in steps])), divisor
 
 
 def _chains(samples, steps, last):
