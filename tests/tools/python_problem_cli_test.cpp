@@ -310,7 +310,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a kernel for a Python problem is exported as a folder that is checked against the file itself") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   const std::string files = AK_SOURCE_DIR "/tests/tools/kernelbench_task/";
   Sandbox box;
   REQUIRE(make(box, read_file(files + "task.py")).exit_code == 0);
@@ -466,7 +466,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an import takes every form of a board, and names the files that are no tasks") {
-  if (!has_pytorch()) return;
+  if (!pytorch_here()) return;
   Sandbox box;
   std::string spaced = module_file("return x * 2");
   spaced.replace(spaced.find("class Model("), 12, "class  Model  (");

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/device_context.h"
 #include "runtime/reference/tensor_exchange.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/sandbox.h"
 #include "tests/support/started_reference.h"
 
@@ -67,7 +68,7 @@ constexpr const char* kLargeTask =
     "def get_init_inputs():\n    return []\n";
 
 TEST_CASE("a task with an input of 17 GB is checked and timed on one GPU") {
-  if (!python_here()) return;
+  if (!pytorch_here()) return;
   constexpr std::int64_t kNeeded =
       75'000'000'000;  // the input, and what the reference makes of it in float64
   if (runtime::DeviceContext(0).facts().memory_bytes < kNeeded) {

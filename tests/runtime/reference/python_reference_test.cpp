@@ -16,6 +16,7 @@
 #include "runtime/reference/reference_process.h"
 #include "tests/support/build_cache.h"
 #include "tests/support/device_bench.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/patience.h"
 #include "tests/support/run_program.h"
 #include "tests/support/started_reference.h"
@@ -24,7 +25,7 @@
 namespace ak::runtime {
 namespace {
 
-using testing::python_here;
+using testing::pytorch_here;
 using testing::StartedReference;
 using testing::TemporaryFolder;
 
@@ -71,7 +72,7 @@ TEST_CASE("a reference process says what is wrong with a file, and goes on") {
 }
 
 TEST_CASE("a reference with values that no kernel can know is refused, and what it tries in vain is named") {
-  const auto python = python_here();
+  const auto python = pytorch_here();
   if (!python) return;
   StartedReference started(*python);
   for (const char* drawn : {"torch.rand(4)", "__import__('random').random()"}) {
