@@ -18,7 +18,7 @@
 #include "core/device/device_catalog.h"
 #include "core/error.h"
 #include "core/plan/work.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -12,7 +12,7 @@
 #include "codegen/export/cpp_expression.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

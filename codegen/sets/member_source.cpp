@@ -7,8 +7,8 @@
 #include <set>
 
 #include "codegen/source/frozen_constants.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

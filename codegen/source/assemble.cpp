@@ -10,7 +10,7 @@
 #include "codegen/source/reference_types.h"
 #include "core/error.h"
 #include "core/plan/device_headers.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "shim_files.h"
 
 namespace ak::codegen {

@@ -19,7 +19,7 @@ namespace ak::codegen {
 [[nodiscard]] bool is_host_header(std::string_view name);
 
 /// A header that may be included by candidates and declares something for the device: ours, or the toolkit's.
-[[nodiscard]] bool is_device_header(std::string_view name);
+[[nodiscard]] bool is_toolkit_header(std::string_view name);
 
 /// Static checks before anything is compiled: host code (with a sentence for a model), includes that
 /// are not on the allow-list (docs/candidate.md), names that clash with axes or tensors, a plan that

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/plan/device_headers.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -12,8 +12,8 @@
 #include "codegen/source/assemble.h"
 #include "codegen/source/frozen_constants.h"
 #include "core/plan/dtype.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {
@@ -282,7 +282,7 @@ bool is_directive(const Item& item) { return trimmed(item.code).starts_with("#")
 
 /// Headers that stay in the copy: what candidates may include.
 bool is_kept_include(const IncludeLine& include) {
-  return is_device_header(include.name) &&
+  return is_toolkit_header(include.name) &&
          std::ranges::find(kRuntimeHeaders, include.name) == kRuntimeHeaders.end();
 }
 
@@ -415,7 +415,7 @@ std::optional<std::string> plan_expression(std::string_view text, const Names& a
 std::vector<std::string> unknown_includes(std::string_view source) {
   std::vector<std::string> names;
   for (const IncludeLine& include : scan_includes(source))
-    if (!is_device_header(include.name) && !is_host_header(include.name)) names.push_back(include.name);
+    if (!is_toolkit_header(include.name) && !is_host_header(include.name)) names.push_back(include.name);
   return names;
 }
 

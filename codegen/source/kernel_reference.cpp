@@ -10,8 +10,8 @@
 
 #include "codegen/source/frozen_constants.h"
 #include "core/error.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "codegen/source/assemble.h"
 #include "core/plan/device_headers.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "core/text/suggest.h"
 #include "shim_files.h"
 
@@ -239,7 +239,7 @@ bool is_host_header(std::string_view name) {
          (of_framework || name.find(".h") == std::string_view::npos);
 }
 
-bool is_device_header(std::string_view name) {
+bool is_toolkit_header(std::string_view name) {
   if (is_host_header(name) || name.find("..") != std::string_view::npos) return false;
   const bool ours = std::ranges::any_of(
       shim_files(), [&](const EmbeddedFile& shim) { return shim.name == fmt::format("shims/{}", name); });

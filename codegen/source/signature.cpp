@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

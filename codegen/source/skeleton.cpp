@@ -14,9 +14,9 @@
 #include "codegen/source/signature.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
 #include "core/text/file.h"
-#include "core/text/include_scan.h"
 
 namespace ak::codegen {
 namespace {

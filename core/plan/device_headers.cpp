@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "device_header_files.h"
 
 namespace ak {

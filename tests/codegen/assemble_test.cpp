@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "tests/codegen/sample_problem.h"
 
 using namespace ak;
@@ -123,7 +123,7 @@ TEST_CASE("host code is found with its line and a sentence that says what to do"
                          {"std::vector<int> v;", "standard library"},
                          {"std :: string s;", "standard library"},
                          {"torch::Tensor t;", "PyTorch"},
-                         {"#include <torch/extension.h>", "not part of the CUDA toolkit"},
+                         {"#include <torch/extension.h>", "host header"},
                          {"#include <vector>", "host header"},
                          {"#include \"/etc/passwd\"", "outside"},
                          {"#include <../../etc/passwd>", "outside"},

@@ -7,7 +7,7 @@
 
 #include "codegen/emit/emit.h"
 #include "codegen/source/assemble.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "runtime/build/compile.h"
 #include "tests/codegen/sample_problem.h"
 

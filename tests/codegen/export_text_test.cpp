@@ -25,8 +25,8 @@ TEST_CASE("a placeholder without a value and a value without a placeholder are e
 
 TEST_CASE("a text is the file of its name") {
   CHECK(export_text("operator_copied.cpp", {}).starts_with("at::Tensor copied("));
-  CHECK(export_text("package.py", {{"name", "softmax"}, {"prepared", ""}}).find("softmax_out = torch.ops") !=
-        std::string::npos);
+  CHECK(export_text("package.py", {{"name", "softmax"}, {"space", "alphakernel_1"}, {"prepared", ""}})
+            .find("softmax_out = torch.ops.alphakernel_1") != std::string::npos);
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ TEST_CASE("a resolved plan survives JSON") {
 
 TEST_CASE("defaults of a launch plan are filled in") {
   const LaunchPlan plan = plan_of(small(
-      "{}",
+      R"({"args": ["m"]})",
       R"({"tunables": {"A": {"values": [true, false]}}, "workspace": [{"name": "w", "dtype": "fp32", "count": 2}],
                 "tensor_maps": [{"name": "m", "tensor": "w", "dtype": "fp32", "dims": [2], "box": [2]}]})"));
   CHECK(plan.tunables[0].values == std::vector<std::int64_t>{1, 0});
@@ -342,7 +342,7 @@ TEST_CASE("a plan that cannot run for these sizes says which field is wrong and 
        "workspace[1].count is 1: workspace is limited"},
       {small("{}", R"({"workspace": [{"name": "w", "dtype": "element", "count": 1}]})"),
        "workspace[0].dtype: 'element' is neither a dtype nor a param"},
-      {small("{}",
+      {small(R"({"args": ["m"]})",
              R"({"tensor_maps": [{"name": "m", "tensor": "a", "dtype": "fp32", "dims": [0], "box": [1]}]})"),
        "tensor_maps[0].dims[0] is 0, expected at least 1"},
   };

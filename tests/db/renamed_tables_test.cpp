@@ -81,8 +81,9 @@ std::int64_t version_of(const fs::path& file) {
 
 /// What later versions store in another form; it has tests of its own.
 std::string columns_kept(const std::string& table) {
-  return table == "variants" ? "id, hex(uid), definition_id, source_id, variant_hash, name, params, tunables"
-                             : "*";
+  if (table == "variants")
+    return "id, hex(uid), definition_id, source_id, variant_hash, name, params, tunables";
+  return table == "sources" ? "id, hex(uid), content_hash, text" : "*";
 }
 
 /// Table -> rows, by the names of now.

@@ -89,7 +89,7 @@ SyntheticCatalog::SyntheticCatalog(Connection& connection, Random& random)
       workload_(connection, &random, "workloads",
                 "definition_id, name, workload_uid, content_hash, axes, tier, weight, checked, timed, flops, "
                 "bytes_read, bytes_written"),
-      source_(connection, &random, "sources", "content_hash, text") {
+      source_(connection, &random, "sources", "content_hash, text, headers") {
   environment = environment_(sha256_hex("synthetic"), "synthetic", "Linux 6.1.0", 13'000, "0.1.0");
   add_devices();
   const std::vector<codegen::CatalogEntry> shipped = codegen::list_problems();
@@ -178,7 +178,7 @@ SyntheticSource& SyntheticCatalog::add_source(SyntheticDefinition& definition, c
   const std::string hash = made.candidate.source_hash();
   const auto [known, fresh] =
       source_rows_.try_emplace(hash);  // definitions of a family share their templates
-  if (fresh) known->second = source_(hash, made.candidate.source);
+  if (fresh) known->second = source_(hash, made.candidate.source, made.candidate.headers);
   made.row = known->second;
   return made;
 }

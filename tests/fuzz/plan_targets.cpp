@@ -5,7 +5,7 @@
 #include "core/plan/definition.h"
 #include "core/plan/expression.h"
 #include "core/plan/launch_plan.h"
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ak::fuzz {

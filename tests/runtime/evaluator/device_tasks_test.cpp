@@ -25,7 +25,7 @@ TEST_CASE("a task has the program, every workload with its plan, and times those
   CHECK(task.seed == 7);
   CHECK(task.rival.image.empty());
   CHECK_FALSE(task.changing);
-  CHECK(task.limit_ms == 60'000);
+  CHECK(task.limit_ms > 60'000);  // and the time for its tensors
   REQUIRE(task.workloads.size() == 4);
   CHECK_FALSE(task.workloads[1].time);
   CHECK(task.workloads[2].time);

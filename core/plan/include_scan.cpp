@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/text/include_scan.h"
+#include "core/plan/include_scan.h"
 
 #include "core/text/characters.h"
 
