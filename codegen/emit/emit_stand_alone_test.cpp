@@ -17,8 +17,8 @@
 #include "codegen/source/reference_types.h"
 #include "core/device/device_catalog.h"
 #include "core/error.h"
-#include "core/plan/work.h"
 #include "core/plan/include_scan.h"
+#include "core/plan/work.h"
 
 namespace ak::codegen {
 namespace {

@@ -4,8 +4,8 @@
 #include "core/plan/candidate.h"
 #include "core/plan/definition.h"
 #include "core/plan/expression.h"
-#include "core/plan/launch_plan.h"
 #include "core/plan/include_scan.h"
+#include "core/plan/launch_plan.h"
 #include "tests/fuzz/fuzz_targets.h"
 
 namespace ak::fuzz {
