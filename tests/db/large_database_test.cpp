@@ -40,7 +40,7 @@ std::string columns_of_16(const std::string& table) {
     return "id, uid, definition_id, source_id, variant_hash, name, (SELECT plan FROM other.plans p WHERE "
            "p.id = "
            "plan_id), params, tunables";
-  if (table == "sources") return "id, uid, content_hash, text";
+  if (table == "sources") return "id, uid, content_hash, text || headers";
   // A group has one check here, so that its figures are those of the check.
   if (table == "checks")
     return "NULL, randomblob(16), evaluation_id, workload_id, distribution, input_seed, tensor, passed, "
