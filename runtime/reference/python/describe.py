@@ -8,7 +8,7 @@ import re
 import torch
 
 from . import (attempts, axes as axis_finder, channel, formulas, independence, needs, neighbours, own_draws, starting_kernel,
-               task_probe, trace, values, work)
+               task_probe, ties, trace, values, work)
 from .described_values import CHOOSING, Values
 from .judging import same
 from .looking import looks_at_values

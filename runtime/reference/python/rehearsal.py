@@ -23,7 +23,7 @@ class Rehearsal(Server):
 
     def fill(self):
         """Its own inputs; where the problem draws them all, numbers that most operators take."""
-        drawn = self.drawn_inputs(list(self.slots), 1) if self.instance.call.make_inputs is not None else {}
+        drawn = self.drawn_inputs(list(self.slots), 1) if self.instance.draws_inputs else {}
         for index, slot in self.slots.items():
             if index in drawn:
                 slot.tensor.copy_(drawn[index])
