@@ -462,7 +462,7 @@ TEST_CASE(
     kernels += check.out.find("every kernel passed") != std::string::npos;
   }
   CHECK(passed >= kAtLeast);
-  CHECK(kernels >= 4);
+  CHECK(kernels >= 5);
 }
 
 TEST_CASE("an import takes every form of a board, and names the files that are no tasks") {
