@@ -41,15 +41,26 @@ std::map<std::string, std::vector<std::string>> lasting_columns() {
   return columns;
 }
 
+/// The columns that say which of a table's rows came first: its key, or rowid where it has one.
+std::string order_of(const std::filesystem::path& database, const std::string& table) {
+  const std::string where = fmt::format("FROM pragma_table_list('{}') WHERE wr", table);
+  if (integer(database, "SELECT count(*) " + where) == 0) return "rowid";
+  const db::Table key = db::query(
+      database, fmt::format("SELECT name FROM pragma_table_info('{}') WHERE pk > 0 ORDER BY pk", table), 0,
+      kPatience);
+  std::vector<std::string> columns;
+  for (const auto& row : key.rows) columns.push_back(std::get<std::string>(row[0]));
+  return fmt::to_string(fmt::join(columns, ", "));
+}
+
 /// All that lasts of a database, as text.
 std::string lasting_rows(const std::filesystem::path& database) {
   std::string text;
   for (const auto& [table, columns] : lasting_columns()) {
-    const bool keyed = table == "scores" || table == "evaluation_checks";  // WITHOUT ROWID
-    const std::string order = keyed ? "evaluation_id" : "rowid";
     const db::Table rows = db::query(
-        database, fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "), table, order), 0,
-        kPatience);
+        database,
+        fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "), table, order_of(database, table)),
+        0, kPatience);
     text += table + "\n" + db::render(rows, db::TableFormat::csv);
   }
   return text;
