@@ -6,10 +6,12 @@
 
 The folder is a checkout of KernelBench: level1/ with its tasks, src/kernelbench/ with the evaluator. For each task:
 `exchange import`, `evaluate` of the starting kernel, its `export --format kernelbench`, `eval_kernel_against_ref` (five
-inputs), the same for results that are 2 % too large, which it has to refuse, and its timing.
+inputs), the same for results that are 2 % too large, which it has to refuse, its timing, and ours: `baselines` in turns
+with eager PyTorch.
 `alphakernel` is on the PATH; needs a GPU, nvcc and PyTorch 2.1. Packages that only the evaluator's file names (pydantic,
 requests, dotenv, tqdm, openai, litellm) may be missing.
-Times: ours_us of a cold L2 without the host, theirs_us and eager_us by the evaluator's events.
+Times: ours_us of a cold L2 without the host, theirs_us and eager_us by the evaluator's events. Speed-ups over eager:
+their_speedup is theirs, our_wall and our_device those in turns with and without the host, with 95 % intervals.
 The exit status is 1 where a verdict differs from ours or a wrong result was accepted.
 """
 import argparse
@@ -24,7 +26,8 @@ import subprocess
 import sys
 import types
 
-COLUMNS = ("task", "ours", "theirs", "wrong_result_refused", "ours_us", "theirs_us", "eager_us", "speedup", "note")
+COLUMNS = ("task", "ours", "theirs", "wrong_result_refused", "ours_us", "theirs_us", "eager_us", "their_speedup",
+           "our_wall", "wall_interval", "our_device", "device_interval", "note")
 LIMIT_S = 400  # nvcc takes most of it
 NOTE_LETTERS = 300  # of a row: what a person reads in a table
 WRONG = """
@@ -121,7 +124,26 @@ def add_times(arguments, tasks, rows):
     right = [(task, row) for task, row in zip(tasks, rows) if row.get("theirs") == "right"]
     for (_, row), timed in zip(right, judged(arguments, [(task, row["model"]) for task, row in right], timed=True)):
         row |= {"theirs_us": round(timed["us"], 2), "eager_us": round(timed["eager_us"], 2),
-                "speedup": round(timed["eager_us"] / timed["us"], 3)}
+                "their_speedup": round(timed["eager_us"] / timed["us"], 3)}
+
+
+def add_turns(arguments, tasks, rows):
+    """Our speed-ups, likewise one after the other."""
+    for task, row in zip(tasks, rows):
+        if row["ours"] != "right":
+            continue
+        folder = arguments.work / "problems" / task.stem
+        try:
+            answer = json.loads(run("alphakernel", "baselines", folder / "start.cu", "--problem", folder, "--workload",
+                                    "given", "--baselines", "eager", "--no-libraries", "--rounds", arguments.rounds,
+                                    "--unaudited", "--json"))
+        except (RuntimeError, subprocess.TimeoutExpired, ValueError) as error:
+            row["note"] = f"{row.get('note', '')} in turns: {str(error)[:NOTE_LETTERS]}"
+            continue
+        for turn in answer["turns"]:
+            row |= {"our_" + turn["times"]: round(turn["speedup"], 3),
+                    turn["times"] + "_interval": f"{turn['low']:.3f} to {turn['high']:.3f}"}
+        write(arguments.output, rows)
 
 
 def write(path, rows):
@@ -138,6 +160,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("judged.csv"))
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("kernelbench_check"))
     parser.add_argument("--jobs", type=int, default=4, help="tasks at once; searches take turns on the GPU")
+    parser.add_argument("--rounds", default="6", help="of each ratio in turns")
     parser.add_argument("--judge", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--timed", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -160,6 +183,7 @@ def main():
             write(arguments.output, rows)  # what is known is not lost when a task takes too long
     add_times(arguments, tasks, rows)
     write(arguments.output, rows)
+    add_turns(arguments, tasks, rows)
     bad = [row for row in rows if row.get("theirs") != row["ours"] or not row.get("wrong_result_refused")]
     print(f"{len(rows) - len(bad)} of {len(rows)} judged alike")
     return 1 if bad or not rows else 0

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "app/problem/rehearsal.h"
+#include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -12,6 +13,7 @@
 #include "core/text/json_reader.h"
 #include "core/text/written_json.h"
 #include "runtime/reference/reference_process.h"
+#include "runtime/reference/reference_starter.h"
 
 namespace ak::app {
 namespace {
@@ -50,6 +52,7 @@ runtime::ReferenceLaunch launch_of(const PythonSource& source, const runtime::Py
           .readable = python.readable,
           .entry = "describe",
           .threads = 1,
+          .starter = reference_starter()->offer(python),
           .limits = {.stop = source.stop}};
 }
 

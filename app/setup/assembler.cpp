@@ -5,6 +5,7 @@
 #include "codegen/source/assemble.h"
 #include "profiler/analysis/metric_catalog.h"
 #include "runtime/evaluator/compute_sanitizer.h"
+#include "runtime/reference/reference_starter.h"
 
 namespace ak::app {
 
@@ -29,6 +30,11 @@ runtime::SourceAssembler source_assembler() {
   };
 }
 
+const std::shared_ptr<runtime::ReferenceStarter>& reference_starter() {
+  static const auto starter = std::make_shared<runtime::ReferenceStarter>();
+  return starter;
+}
+
 runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config) {
   runtime::EvaluatorOptions options;
   options.device = target.kind;
@@ -37,7 +43,7 @@ runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& 
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
-  options.python = named_python(config);
+  options.python = {.program = named_python(config), .starter = reference_starter()};
   options.name_metrics = profiler::named;
   return options;
 }

@@ -11,6 +11,9 @@ namespace ak::app {
 /// codegen's functions in the form runtime takes them.
 [[nodiscard]] runtime::SourceAssembler source_assembler();
 
+/// The one of this process, so that PyTorch is imported once.
+[[nodiscard]] const std::shared_ptr<runtime::ReferenceStarter>& reference_starter();
+
 /// The evaluator that `generate`, `evaluate` and `problem check` share.
 /// On the device and with the configuration of a run.
 [[nodiscard]] runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& config);

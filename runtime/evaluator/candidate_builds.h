@@ -52,7 +52,7 @@ class CandidateBuilds {
   [[nodiscard]] bool of_problem(const FinishedBuild& build);
 
   const SourceAssembler& assembler_;
-  std::string python_;  ///< as EvaluatorOptions::python
+  PythonChoice python_;  ///< as EvaluatorOptions::python
   CompilePool pool_;
   std::vector<std::unique_ptr<ProblemBuild>> problems_;
   std::map<BuildTicket, Owner> owners_;  ///< of builds in progress

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/evaluation.h"
+#include "runtime/reference/python_installation.h"
 
 namespace ak::runtime {
 
@@ -51,7 +52,7 @@ struct EvaluatorOptions {
   std::function<Profile(Profile)> name_metrics = {};
   /// While an evaluation is waited for, at every event and at least once a second; none: no one is notified.
   OnEvaluatorWait on_wait = {};
-  std::string python;         ///< interpreter for references in Python; empty: find_python() looks for one
+  PythonChoice python = {};   ///< for references in Python
   bool time_baseline = true;  ///< time the problem's reference-free naive baseline in the same process
 };
 

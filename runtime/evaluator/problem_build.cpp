@@ -5,6 +5,7 @@
 #include "core/text/hash.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/check/harness_kernels.h"
+#include "runtime/reference/reference_starter.h"
 
 namespace ak::runtime {
 namespace {
@@ -86,13 +87,19 @@ KernelImage kernel_image(const BuildResult& build, DeviceKind kind) {
 }
 
 ProblemBuild::ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
-                           const SourceAssembler& assembler, const Submit& submit, const std::string& python)
+                           const SourceAssembler& assembler, const Submit& submit, const PythonChoice& python)
     : problem_(std::move(problem)), arch_(arch) {
-  if (problem_->python) python_ = find_python(python);
+  if (problem_->python) choose(python);
   start(Part::harness, harness_unit(*problem_, arch, assembler), submit);
   if (problem_->python) return;
   start(Part::exact, assembled(*problem_, assembler.exact_reference(*problem_, arch)), submit);
   start(Part::twin, assembled(*problem_, assembler.twin_reference(*problem_, arch)), submit);
+}
+
+/// PyTorch is imported while the builds go on.
+void ProblemBuild::choose(const PythonChoice& python) {
+  python_ = find_python(python.program);
+  if (python.starter) starter_ = python.starter->offer(*python_);
 }
 
 void ProblemBuild::start(Part part, const TranslationUnit& unit, const Submit& submit) {
@@ -168,7 +175,8 @@ void ProblemBuild::add_process(OpenProblem& open) const {
                  .file = reference.file,
                  .source_hash = sha256_hex(reference.source),
                  .kind = reference.kind,
-                 .options = reference.options};
+                 .options = reference.options,
+                 .starter = starter_};
   for (const Workload& workload : problem_->workloads) {
     WorkloadLayout& layout = open.workloads.emplace_back(layout_of(workload));
     const Environment sizes = problem_->environment(workload.axes);

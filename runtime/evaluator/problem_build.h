@@ -22,9 +22,9 @@ class ProblemBuild {
   using Submit = std::function<std::uint64_t(const TranslationUnit&)>;
 
   /// Starts the builds. Throws Error(bad_input) naming reference.cu when it cannot be assembled, Error(environment)
-  /// when there is no Python for a reference in it. @param python the interpreter; empty: find_python() looks for one.
+  /// when there is no Python for a reference in it.
   ProblemBuild(std::shared_ptr<const ProblemInstance> problem, const Arch& arch,
-               const SourceAssembler& assembler, const Submit& submit, const std::string& python = {});
+               const SourceAssembler& assembler, const Submit& submit, const PythonChoice& python = {});
 
   /// Takes a finished build when it is one of these; false otherwise. Throws Error(bad_input) with the
   /// compiler's words when reference.cu does not compile, Error(environment) when nothing does.
@@ -39,6 +39,7 @@ class ProblemBuild {
 
  private:
   enum class Part { exact, twin, harness };
+  void choose(const PythonChoice& python);
   void start(Part part, const TranslationUnit& unit, const Submit& submit);
   void add_kernel(OpenProblem& open, const Environment& device, DeviceKind kind) const;
   void add_process(OpenProblem& open) const;
@@ -48,6 +49,7 @@ class ProblemBuild {
   std::shared_ptr<const ProblemInstance> problem_;
   Arch arch_;
   std::optional<PythonInstallation> python_;  ///< of a reference in Python
+  std::string starter_;                       ///< as PythonProcess::starter
   std::map<std::uint64_t, Part> builds_;
   std::map<Part, BuildResult> results_;
   std::shared_ptr<const OpenProblem> opened_;

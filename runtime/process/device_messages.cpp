@@ -134,7 +134,7 @@ Json python_json(const PythonProcess& python) {
   return {{"program", python.program},         {"path", python.path},
           {"readable", python.readable},       {"file", python.file},
           {"source_hash", python.source_hash}, {"kind", python.kind},
-          {"options", python.options}};
+          {"options", python.options},         {"starter", python.starter}};
 }
 
 std::optional<PythonProcess> python_from(const Json& json) {
@@ -145,7 +145,8 @@ std::optional<PythonProcess> python_from(const Json& json) {
                        .file = json.at("file"),
                        .source_hash = json.at("source_hash"),
                        .kind = json.at("kind"),
-                       .options = json.at("options")};
+                       .options = json.at("options"),
+                       .starter = json.at("starter")};
 }
 
 Json rule_json(const OutputRule& rule) {

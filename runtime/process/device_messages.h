@@ -57,6 +57,7 @@ struct PythonProcess {
   std::string file, source_hash;      ///< the reference, and the SHA-256 of its text
   std::string kind;                   ///< of kPythonKinds
   Json options = Json::object();      ///< of PythonReference
+  std::string starter = {};           ///< ReferenceStarter::offer(); empty: none
   bool on_cpu = false;                ///< although the device is a GPU; the worker says so, not the message
 };
 

@@ -82,21 +82,41 @@ void degrade(Confinement& confinement, std::string_view why) {
   confinement.degradation += why;
 }
 
-void confine_files(const Permissions& permissions, Confinement& confinement) {
-  const int abi = static_cast<int>(
+int landlock_abi() {
+  return static_cast<int>(
       ::syscall(SYS_landlock_create_ruleset, nullptr, std::size_t{0}, LANDLOCK_CREATE_RULESET_VERSION));
-  if (abi < 1)
-    return degrade(confinement, fmt::format("the kernel has no Landlock ({})", std::strerror(errno)));
-  const FileDescriptor ruleset = make_ruleset(abi);
-  if (!ruleset) fail(ExitCode::environment, "making a Landlock ruleset: {}", std::strerror(errno));
-  for (const auto& path : permissions.readable) allow(ruleset.get(), path, kReadRights);
-  for (const auto& path : permissions.executable)
-    allow(ruleset.get(), path, kReadRights | LANDLOCK_ACCESS_FS_EXECUTE);
+}
+
+struct Rule {
+  std::filesystem::path path;
+  std::uint64_t rights;
+};
+
+std::vector<Rule> rules_of(const Permissions& permissions, int abi) {
   // Everything but executing and making devices.
   const std::uint64_t write_rights =
       file_rights(abi) & ~std::uint64_t{LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                                         LANDLOCK_ACCESS_FS_MAKE_BLOCK};
-  for (const auto& path : permissions.writable) allow(ruleset.get(), path, write_rights);
+  std::vector<Rule> rules;
+  for (const auto& path : permissions.readable) rules.push_back({path, kReadRights});
+  for (const auto& path : permissions.executable)
+    rules.push_back({path, kReadRights | LANDLOCK_ACCESS_FS_EXECUTE});
+  for (const auto& path : permissions.writable) rules.push_back({path, write_rights});
+  return rules;
+}
+
+FileDescriptor ruleset_for(int abi) {
+  FileDescriptor ruleset = make_ruleset(abi);
+  if (!ruleset) fail(ExitCode::environment, "making a Landlock ruleset: {}", std::strerror(errno));
+  return ruleset;
+}
+
+void confine_files(const Permissions& permissions, Confinement& confinement) {
+  const int abi = landlock_abi();
+  if (abi < 1)
+    return degrade(confinement, fmt::format("the kernel has no Landlock ({})", std::strerror(errno)));
+  const FileDescriptor ruleset = ruleset_for(abi);
+  for (const Rule& rule : rules_of(permissions, abi)) allow(ruleset.get(), rule.path, rule.rights);
   entered_ruleset = ruleset.get();
   // The others first: a confined thread may no longer list them.
   const int missed = run_on_other_threads(enter);
@@ -151,12 +171,29 @@ void set_limit(__rlimit_resource resource, std::size_t value) {
 
 }  // namespace
 
+AllowedCalls allowed_calls(const Permissions& permissions) {
+  return {.programs = !permissions.executable.empty(),
+          .local_listeners = permissions.local_listeners,
+          .memory_files = permissions.memory_files};
+}
+
+FileRules file_rules(const Permissions& permissions) {
+  const int abi = landlock_abi();
+  if (abi < 1) return {};
+  FileRules rules{.ruleset = ruleset_for(abi)};
+  for (const Rule& rule : rules_of(permissions, abi)) {
+    if (rule.path.string().starts_with("/proc/self"))
+      rules.own.push_back({rule.path.string(), rule.rights});
+    else
+      allow(rules.ruleset.get(), rule.path, rule.rights);
+  }
+  return rules;
+}
+
 Confinement confine(const Permissions& permissions) {
   Confinement confinement;
   confine_files(permissions, confinement);
-  const std::string missing = filter_system_calls({.programs = !permissions.executable.empty(),
-                                                   .local_listeners = permissions.local_listeners,
-                                                   .memory_files = permissions.memory_files});
+  const std::string missing = filter_system_calls(allowed_calls(permissions));
   confinement.filtered = missing.empty();
   if (!missing.empty()) degrade(confinement, missing);
   if (!missing.empty() && confinement.landlock_abi < 4) degrade(confinement, "the network is open");

@@ -3,9 +3,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "core/text/file.h"
+#include "runtime/process/system_call_filter.h"
 
 namespace ak::runtime {
 
@@ -19,6 +23,21 @@ struct Permissions {
   bool local_listeners = false;  ///< the CUDA driver starts here (system_call_filter.h)
   bool memory_files = false;     ///< the CUDA driver works here (system_call_filter.h)
 };
+
+/// What of `permissions` a filter of system calls knows.
+[[nodiscard]] AllowedCalls allowed_calls(const Permissions& permissions);
+
+/// What of `permissions` a process may open, for one that is to confine itself (landlock_restrict_self); empty where the
+/// kernel has no Landlock. `own`: what lies under /proc/self, which is another folder there, and the rights to add.
+struct FileRules {
+  struct Own {
+    std::string path;
+    std::uint64_t rights = 0;
+  };
+  FileDescriptor ruleset = {};
+  std::vector<Own> own = {};
+};
+[[nodiscard]] FileRules file_rules(const Permissions& permissions);
 
 /// What keeps the process from files, the network and other processes.
 struct Confinement {

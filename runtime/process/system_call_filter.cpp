@@ -61,16 +61,9 @@ constexpr long kRefused[] = {
     SYS_fanotify_init,
     // The network. The protocol's socket pair is open already and read and written like a file.
     SYS_connect,
-    SYS_accept,
-    SYS_accept4,
     SYS_sendto,
     SYS_sendmsg,
     SYS_sendmmsg,
-// Processes; threads are clone() below, programs kPrograms.
-#ifdef SYS_fork
-    SYS_fork,
-    SYS_vfork,
-#endif
     // Other processes' memory, descriptors and signals.
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -166,6 +159,13 @@ constexpr long kRefused[] = {
 #endif
 };
 
+// Processes and what connects to them; threads are clone() below, programs kPrograms.
+constexpr long kCopies[] = {SYS_accept, SYS_accept4,
+#ifdef SYS_fork
+                            SYS_fork, SYS_vfork
+#endif
+};
+
 // Beside socket() itself: nothing comes in or goes out through them without the calls above.
 constexpr long kListeners[] = {SYS_bind, SYS_listen};
 
@@ -243,10 +243,10 @@ class Program {
     answer(refuse_with(EPERM));
   }
 
-  sock_fprog finish() {
-    answer(kAllow);
-    return {static_cast<unsigned short>(code_.size()), code_.data()};
-  }
+  void allow_the_rest() { answer(kAllow); }
+
+  /// Of this object's memory.
+  sock_fprog code() { return {static_cast<unsigned short>(code_.size()), code_.data()}; }
 
  private:
   // The low half of a 64-bit argument, which comes first on these machines.
@@ -261,16 +261,14 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-}  // namespace
-
-std::string program_refusal() {
-  Program program;
-  for (const long call : kPrograms) program.refuse(call, EPERM);
-  const sock_fprog code = program.finish();
-  return {reinterpret_cast<const char*>(code.filter), code.len * sizeof(sock_filter)};
+void refuse_other_processes(Program& program, std::uint32_t own) {
+  for (const long call : kCopies) program.refuse(call, EPERM);
+  program.refuse_first_argument(SYS_prctl, PR_SET_PDEATHSIG);  // it ends with its parent, come what may
+  for (const long call : kOwnProcessOnly) program.allow_own_process(call, own);
+  program.allow_threads();
 }
 
-std::string filter_system_calls(AllowedCalls allowed) {
+Program program_for(AllowedCalls allowed, std::uint32_t own_process) {
   Program program;
   for (const long call : kRefused) program.refuse(call, EPERM);
   if (!allowed.programs)
@@ -282,15 +280,34 @@ std::string filter_system_calls(AllowedCalls allowed) {
     for (const long call : kListeners) program.refuse(call, EPERM);
   }
   if (!allowed.memory_files) program.refuse(SYS_memfd_create, EPERM);
-  program.refuse_first_argument(SYS_prctl, PR_SET_PDEATHSIG);  // it ends with its parent, come what may
 #ifdef SYS_clone3
   // Its flags are in memory, where no filter can look; where it seems missing, libc falls back to clone().
   program.refuse(SYS_clone3, ENOSYS);
 #endif
-  for (const long call : kOwnProcessOnly)
-    program.allow_own_process(call, static_cast<std::uint32_t>(::getpid()));
-  program.allow_threads();
-  sock_fprog code = program.finish();
+  if (!allowed.copies) refuse_other_processes(program, own_process);
+  program.allow_the_rest();
+  return program;
+}
+
+std::string bytes_of(Program program) {
+  const sock_fprog code = program.code();
+  return {reinterpret_cast<const char*>(code.filter), code.len * sizeof(sock_filter)};
+}
+
+}  // namespace
+
+std::string program_refusal() {
+  Program program;
+  for (const long call : kPrograms) program.refuse(call, EPERM);
+  program.allow_the_rest();
+  return bytes_of(program);
+}
+
+std::string filter_code(AllowedCalls allowed) { return bytes_of(program_for(allowed, kAnyProcess)); }
+
+std::string filter_system_calls(AllowedCalls allowed) {
+  Program program = program_for(allowed, static_cast<std::uint32_t>(::getpid()));
+  sock_fprog code = program.code();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fmt::format("new privileges cannot be given up: {}", std::strerror(errno));
   const long failed =

@@ -35,7 +35,8 @@ ReferenceLaunch launch_of(const OpenProblem& problem, const std::optional<Device
                          .readable = python.readable,
                          .gpu = on_gpu(problem),
                          .ordinal = problem.ordinal,
-                         .device_memory = exchange ? exchange->descriptor() : -1};
+                         .device_memory = exchange ? exchange->descriptor() : -1,
+                         .starter = python.starter};
   launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
   // On the CPU device there is a process for every core.
   launch.threads = launch.gpu ? 0 : 1;

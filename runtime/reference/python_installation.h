@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "core/text/embedded_file.h"
 
 namespace ak::runtime {
+
+class ReferenceStarter;
 
 /// A version of PyTorch as far as anything here asks.
 struct TorchVersion {
@@ -56,5 +59,12 @@ struct PythonInstallation {
 /// named the first `python3` of PATH, then /usr/bin/python3, that has a PyTorch that will do. Throws
 /// Error(environment) that says what was tried and what it lacks.
 [[nodiscard]] PythonInstallation find_python(const std::string& wanted);
+
+/// Which interpreter references in Python get, and who starts them.
+struct PythonChoice {
+  std::string program;  ///< empty: find_python() looks for one
+  std::shared_ptr<ReferenceStarter> starter =
+      nullptr;  ///< null: every device worker starts an interpreter of its own
+};
 
 }  // namespace ak::runtime

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
@@ -17,12 +16,9 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/text/hash.h"
-#include "core/text/locations.h"
 #include "core/text/suggest.h"
-#include "reference_python_files.h"
-#include "runtime/process/system_call_filter.h"
-#include "runtime/process/worker_process.h"
+#include "runtime/reference/reference_boot.h"
+#include "runtime/reference/reference_starter.h"
 #include "runtime/reference/reference_worker.h"
 
 namespace ak::runtime {
@@ -38,69 +34,41 @@ constexpr std::size_t kLastWordsBytes = 600, kPrintsKept = std::size_t{16} << 10
 constexpr milliseconds kEndPatience{500};
 // Of the machine's memory: the device worker and the system need the rest (chosen).
 constexpr double kMemoryShare = 0.75;
-// Descriptors that the child gets; those here must be none of them.
-constexpr int kFirstOwn = 16;
-
-[[noreturn]] void fail_to(const char* doing) {
-  fail(ExitCode::environment, "starting a reference process: {}: {}", doing, std::strerror(errno));
-}
-
-FileDescriptor above(int fd) { return FileDescriptor(::fcntl(fd, F_DUPFD_CLOEXEC, kFirstOwn)); }
-
 std::size_t memory_limit(const ReferenceLimits& limits) {
   struct sysinfo machine {};
   if (limits.memory_bytes > 0 || ::sysinfo(&machine) != 0) return limits.memory_bytes;
   return static_cast<std::size_t>(kMemoryShare * static_cast<double>(machine.totalram) * machine.mem_unit);
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
+/// What the entry's main() takes.
+Json launch_json(const ReferenceLaunch& launch) {
+  return {{"gpu", launch.gpu},
+          {"ordinal", launch.ordinal},
+          {"device_memory", launch.device_memory >= 0 ? Json(kExchangeBytes) : Json(0)},
+          {"threads", launch.threads}};
 }
 
-/// Of the file descriptors of this process the child gets these, as 0, 1, ...
-pid_t spawn(std::vector<std::string> argv, const std::vector<int>& descriptors) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (std::size_t i = 0; i < descriptors.size(); ++i)
-    posix_spawn_file_actions_adddup2(&actions, descriptors[i], static_cast<int>(i));
-  std::vector<std::string> environment = child_environment(false);
-  // Strings in another order from process to process would be a difference between two runs.
-  environment.emplace_back("PYTHONHASHSEED=0");
-  // PyTorch 2 asks for the user's name and a folder for compiled code when its dispatcher is first looked into. The list
-  // of users cannot be read there, and no folder can be written; nothing is compiled, so one that exists will do.
-  for (const char* setting : {"LOGNAME=reference", "HOME=/", "TORCHINDUCTOR_CACHE_DIR=/"})
-    environment.emplace_back(setting);
-  pid_t pid = 0;
-  errno = ::posix_spawn(&pid, argv.front().c_str(), &actions, nullptr, pointers(argv).data(),
-                        pointers(environment).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (errno != 0) fail_to(argv.front().c_str());
-  return pid;
-}
-
-/// The two lines that the process begins with: what it confines itself to, and what its Python runs.
 std::string first_lines(const ReferenceLaunch& launch) {
-  ReferenceConfinement confinement{.parent = ::getpid(),
-                                   .program = launch.program,
-                                   .readable = launch.readable,
-                                   .gpu = launch.gpu,
-                                   .device_memory = launch.device_memory >= 0,
-                                   .memory_bytes = memory_limit(launch.limits)};
-  Json files = Json::object();
-  for (const EmbeddedFile& file : reference_python_files())
-    if (file.name != kBootFile) files[std::string(file.name)] = file.text;
-  const Json python{{"path", launch.path},
-                    {"files", std::move(files)},
-                    {"entry", launch.entry},
-                    {"filter", base64_encode(program_refusal())},
-                    {"gpu", launch.gpu},
-                    {"ordinal", launch.ordinal},
-                    {"device_memory", launch.device_memory >= 0 ? Json(kExchangeBytes) : Json(0)},
-                    {"threads", launch.threads}};
-  return to_json(confinement).dump() + "\n" + python.dump() + "\n";
+  const ReferenceConfinement confinement{.parent = ::getpid(),
+                                         .program = launch.program,
+                                         .readable = launch.readable,
+                                         .gpu = launch.gpu,
+                                         .device_memory = launch.device_memory >= 0,
+                                         .memory_bytes = memory_limit(launch.limits)};
+  return boot_lines(confinement, {.path = launch.path, .entry = launch.entry, .launch = launch_json(launch)});
+}
+
+CopyRequest copy_request(const ReferenceLaunch& launch, int prints, int socket, int memory) {
+  const std::size_t bytes = memory_limit(launch.limits);
+  return {.entry = launch.entry,
+          .launch = launch_json(launch),
+          .memory_bytes = bytes,
+          .address_space_bytes = launch.gpu || bytes == 0 ? 0 : bytes + kReferenceMappedBytes,
+          .permissions = reference_permissions(launch.readable, launch.gpu),
+          .prints = prints,
+          .socket = socket,
+          .memory = memory,
+          .device_memory = launch.device_memory};
 }
 
 /// write(), since a confined process may not send(), and without the signal that a closed end brings.
@@ -131,42 +99,49 @@ std::string signal_text(int signal) {
 
 ReferenceProcess::ReferenceProcess(const ReferenceLaunch& launch)
     : limits_(launch.limits), lines_(kMaxAnswerBytes) {
-  start(launch.device_memory);
   const auto deadline = steady_clock::now() + limits_.start;
-  std::string hello = first_lines(launch) + Json{{"id", ++last_id_}, {"do", "hello"}}.dump() + "\n";
-  auto answer = exchange_lines(std::move(hello), deadline);
+  std::string hello = Json{{"id", ++last_id_}, {"do", "hello"}}.dump() + "\n";
+  const bool copied = start(launch, deadline);
+  auto answer = exchange_lines(copied ? std::move(hello) : first_lines(launch) + hello, deadline);
   if (!answer) fail(ExitCode::environment, "starting the reference process: {}", answer.error().message);
   facts_ = std::move(answer).value();
 }
 
-void ReferenceProcess::start(int device_memory) {
+/// Whether it is a copy of the starter: then it needs no first lines.
+bool ReferenceProcess::start(const ReferenceLaunch& launch, TimePoint deadline) {
   std::array<int, 2> ends{-1, -1}, prints{-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail_to("a socket pair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    fail_to_start_reference("a socket pair");
   socket_.reset(ends[0]);
   const FileDescriptor childs_end(ends[1]);
-  if (::pipe2(prints.data(), O_CLOEXEC) != 0) fail_to("a pipe");
+  if (::pipe2(prints.data(), O_CLOEXEC) != 0) fail_to_start_reference("a pipe");
   prints_.reset(prints[0]);
   const FileDescriptor childs_prints(prints[1]);
   for (const int fd : {socket_.get(), prints_.get()}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  if (!launch.starter.empty())
+    life_ = start_copy(launch.starter,
+                       copy_request(launch, childs_prints.get(), childs_end.get(), exchange_.descriptor()),
+                       deadline);
+  if (life_) return true;
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const FileDescriptor input = above(null.get()), output = above(childs_prints.get()),
-                       socket = above(childs_end.get()), memory = above(exchange_.descriptor());
-  if (!input || !output || !socket || !memory) fail_to("descriptors");
+  if (!null) fail_to_start_reference("/dev/null");
+  const FileDescriptor input = above_places(null.get()), output = above_places(childs_prints.get()),
+                       socket = above_places(childs_end.get()), memory = above_places(exchange_.descriptor());
   static_assert(kReferenceSocket == 3 && kReferenceMemory == 4 && kReferenceDeviceMemory == 5);
   std::vector<int> inherited{input.get(), output.get(), output.get(), socket.get(), memory.get()};
   FileDescriptor of_device;
-  if (device_memory >= 0) {
-    of_device = above(device_memory);
-    if (!of_device) fail_to("descriptors");
+  if (launch.device_memory >= 0) {
+    of_device = above_places(launch.device_memory);
     inherited.push_back(of_device.get());
   }
-  pid_ = spawn({program_file().string(), "worker", "--role", "reference"}, inherited);
+  life_ = spawn_reference(inherited);
+  return false;
 }
 
 ReferenceProcess::~ReferenceProcess() {
   socket_.reset();
   prints_.reset();
-  if (pid_ != 0) static_cast<void>(end_of_process());
+  if (life_) static_cast<void>(end_of_process());
 }
 
 Result<Json, ReferenceFailure> ReferenceProcess::ask(Json request, milliseconds limit) {
@@ -237,20 +212,14 @@ ReferenceFailure ReferenceProcess::lose(const std::string& why) {
   return {.message = fmt::format("the reference process {}{}", why, last_words()), .lost = true};
 }
 
-/// Ends it if it has not ended, reaps it and says how it ended. A confined process may not signal another: then
-/// the end of the socket, and at last that of this thread, is the child's.
+/// Ends it if it has not ended, and says how it ended.
 std::string ReferenceProcess::end_of_process() {
-  int status = 0;
-  pid_t got = 0;
-  const auto until = steady_clock::now() + kEndPatience;
-  while ((got = ::waitpid(pid_, &status, WNOHANG)) == 0 && steady_clock::now() < until)
-    std::this_thread::sleep_for(milliseconds(2));
-  if (got == 0 && ::kill(pid_, SIGKILL) == 0) static_cast<void>(::waitpid(pid_, nullptr, 0));
-  const bool ended_itself = got == pid_;
-  pid_ = 0;
-  if (!ended_itself) return "closed its socket";
-  return WIFSIGNALED(status) ? signal_text(WTERMSIG(status))
-                             : fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  const std::optional<int> status = life_->end(kEndPatience);
+  life_->kill();
+  life_.reset();
+  if (!status) return "closed its socket";
+  return WIFSIGNALED(*status) ? signal_text(WTERMSIG(*status))
+                              : fmt::format("ended with exit code {}", WEXITSTATUS(*status));
 }
 
 /// "; its last words: ...": what a person needs of what it printed.

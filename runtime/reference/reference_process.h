@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/text/json.h"
 #include "runtime/process/worker_protocol.h"
 #include "runtime/reference/exchange_memory.h"
+#include "runtime/reference/reference_life.h"
 
 namespace ak::runtime {
 
@@ -39,6 +41,8 @@ struct ReferenceLaunch {
   int ordinal = 0;              ///< of that GPU
   int device_memory = -1;       ///< descriptor of `kExchangeBytes` that the GPU has, borrowed; -1: none
   int threads = 0;              ///< of PyTorch; 0: its own choice
+  /// It is a copy of that one (reference_starter.h); where there is none of the name, an interpreter of its own.
+  std::string starter = {};
   ReferenceLimits limits = {};
 };
 
@@ -65,7 +69,7 @@ class ReferenceProcess {
 
   [[nodiscard]] const ExchangeMemory& exchange() const { return exchange_; }
   [[nodiscard]] bool lost() const { return !socket_; }
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return life_ ? life_->pid() : 0; }
   /// What it said of itself at its start: {torch, device, exchange} of `serve`.
   [[nodiscard]] const Json& facts() const { return facts_; }
 
@@ -73,7 +77,7 @@ class ReferenceProcess {
   using TimePoint = std::chrono::steady_clock::time_point;
   enum class Step { going, ended, flood };
 
-  void start(int device_memory);
+  bool start(const ReferenceLaunch& launch, TimePoint deadline);
   [[nodiscard]] Result<Json, ReferenceFailure> exchange_lines(std::string request, TimePoint deadline);
   [[nodiscard]] Step move_bytes(std::string& request, TimePoint deadline);
   bool read_answers();
@@ -85,7 +89,7 @@ class ReferenceProcess {
   ReferenceLimits limits_;
   ExchangeMemory exchange_;
   FileDescriptor socket_, prints_;
-  pid_t pid_ = 0;
+  std::unique_ptr<ReferenceLife> life_;
   std::uint64_t last_id_ = 0;
   LineReader lines_;
   std::string printed_;            ///< the last of it

@@ -36,7 +36,8 @@ ReferenceConfinement confinement_from(const Json& json) {
           .readable = json.at("readable").get<std::vector<std::string>>(),
           .gpu = json.at("gpu"),
           .device_memory = json.at("device_memory"),
-          .memory_bytes = json.at("memory_bytes")};
+          .memory_bytes = json.at("memory_bytes"),
+          .starter = json.at("starter")};
 }
 
 /// The dynamic linker that a program names (its PT_INTERP); empty for one that has none.
@@ -57,19 +58,23 @@ std::string linker_of(const std::string& program) {
   return "";
 }
 
-Permissions permissions_of(const ReferenceConfinement& confinement) {
-  Permissions permissions = library_permissions(confinement.gpu);
-  permissions.readable.insert(permissions.readable.end(), confinement.readable.begin(),
-                              confinement.readable.end());
-  permissions.executable = {confinement.program};
-  if (confinement.gpu) {
-    // The driver starts in here: cuInit() makes a listener and names its thread, or fails (CUDA error 304).
-    permissions.local_listeners = true;
-    permissions.writable.emplace_back("/proc/self/task");
+void confine_to(const ReferenceConfinement& confinement) {
+  if (confinement.starter) {
+    // A superset of what its copies, with a GPU or without, may do.
+    static_cast<void>(filter_system_calls(
+        {.programs = true, .local_listeners = true, .memory_files = true, .copies = true}));
+    return;
   }
+  Permissions permissions = reference_permissions(confinement.readable, confinement.gpu);
+  permissions.executable = {confinement.program};
   if (const std::string linker = linker_of(confinement.program); !linker.empty())
     permissions.executable.emplace_back(linker);
-  return permissions;
+  static_cast<void>(confine(permissions));
+}
+
+int last_descriptor(const ReferenceConfinement& confinement) {
+  if (confinement.starter) return kStarterLifeline;
+  return confinement.device_memory ? kReferenceDeviceMemory : kReferenceMemory;
 }
 
 void set_hard_limit(__rlimit_resource resource, rlim_t value) {
@@ -77,13 +82,10 @@ void set_hard_limit(__rlimit_resource resource, rlim_t value) {
   ::setrlimit(resource, &limit);
 }
 
-/// Libraries of PyTorch with CUDA (6 GiB) and stacks of threads, which are mapped and hardly filled.
-constexpr rlim_t kMappedBytes = rlim_t{8} << 30;
-
 /// Private memory, and on the CPU shared memory as well: CUDA reserves addresses by the terabyte.
 void limit_memory(const ReferenceConfinement& confinement) {
   set_hard_limit(RLIMIT_DATA, confinement.memory_bytes);
-  if (!confinement.gpu) set_hard_limit(RLIMIT_AS, confinement.memory_bytes + kMappedBytes);
+  if (!confinement.gpu) set_hard_limit(RLIMIT_AS, confinement.memory_bytes + kReferenceMappedBytes);
 }
 
 const EmbeddedFile& boot_file() {
@@ -101,19 +103,32 @@ Json to_json(const ReferenceConfinement& confinement) {
           {"readable", confinement.readable},
           {"gpu", confinement.gpu},
           {"device_memory", confinement.device_memory},
-          {"memory_bytes", confinement.memory_bytes}};
+          {"memory_bytes", confinement.memory_bytes},
+          {"starter", confinement.starter}};
+}
+
+Permissions reference_permissions(const std::vector<std::string>& readable, bool gpu) {
+  Permissions permissions = library_permissions(gpu);
+  permissions.readable.insert(permissions.readable.end(), readable.begin(), readable.end());
+  if (gpu) {
+    // The driver starts in here: cuInit() makes a listener and names its thread, or fails (CUDA error 304).
+    permissions.local_listeners = true;
+    permissions.writable.emplace_back("/proc/self/task");
+  }
+  return permissions;
 }
 
 int become_reference_process() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const ReferenceConfinement confinement = confinement_from(Json::parse(read_line(kReferenceSocket)));
   if (::getppid() != confinement.parent) return static_cast<int>(ExitCode::environment);
-  const int last = confinement.device_memory ? kReferenceDeviceMemory : kReferenceMemory;
-  ::syscall(SYS_close_range, static_cast<unsigned>(last + 1), ~0U, 0U);
+  // A starter is there for all threads of its parent, and outlives the one that made it.
+  if (confinement.starter) ::prctl(PR_SET_PDEATHSIG, 0);
+  ::syscall(SYS_close_range, static_cast<unsigned>(last_descriptor(confinement) + 1), ~0U, 0U);
   if (::chdir("/") != 0) return static_cast<int>(ExitCode::environment);
   // A file that it could make in spite of everything stays empty.
   set_hard_limit(RLIMIT_FSIZE, 0);
-  static_cast<void>(confine(permissions_of(confinement)));
+  confine_to(confinement);
   std::string program = confinement.program, boot(boot_file().text);
   std::array arguments{program.data(),
                        const_cast<char*>("-S"),

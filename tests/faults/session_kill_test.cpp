@@ -57,10 +57,10 @@ std::string order_of(const std::filesystem::path& database, const std::string& t
 std::string lasting_rows(const std::filesystem::path& database) {
   std::string text;
   for (const auto& [table, columns] : lasting_columns()) {
-    const db::Table rows = db::query(
-        database,
-        fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "), table, order_of(database, table)),
-        0, kPatience);
+    const db::Table rows = db::query(database,
+                                     fmt::format("SELECT {} FROM {} ORDER BY {}", fmt::join(columns, ", "),
+                                                 table, order_of(database, table)),
+                                     0, kPatience);
     text += table + "\n" + db::render(rows, db::TableFormat::csv);
   }
   return text;

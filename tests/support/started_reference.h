@@ -11,11 +11,18 @@
 #include "core/text/hash.h"
 #include "runtime/reference/python_installation.h"
 #include "runtime/reference/reference_process.h"
+#include "runtime/reference/reference_starter.h"
 #include "tests/support/needs_pytorch.h"
 #include "tests/support/patience.h"
 #include "tests/support/temporary_folder.h"
 
 namespace ak::testing {
+
+/// For tests of what is the same for an interpreter of its own and for a copy of a starter: the name of one, or none.
+inline std::string starter_or_none(runtime::ReferenceStarter& starter,
+                                   const runtime::PythonInstallation& python) {
+  return GENERATE(false, true) ? starter.offer(python) : "";
+}
 
 /// reference.py in a folder of its own, and a process that can be asked about it.
 struct StartedReference {
@@ -23,13 +30,14 @@ struct StartedReference {
   runtime::ReferenceProcess process;
 
   explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {},
-                            bool gpu = false, int device_memory = -1)
+                            bool gpu = false, int device_memory = -1, const std::string& starter = {})
       : process({.program = python.program,
                  .path = python.path,
                  .readable = readable(python, folder.path()),
                  .gpu = gpu,
                  .device_memory = device_memory,
                  .threads = 1,
+                 .starter = starter,
                  .limits = limits}) {}
 
   static std::vector<std::string> readable(const runtime::PythonInstallation& python,

@@ -47,8 +47,8 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         exec(self.get_code(module.__name__), module.__dict__)
 
 
-def refuse_programs(code):
-    """This process was started as a program and starts none from now on: a second filter of system calls."""
+def load_filter(code):
+    """One more filter of system calls, beside those that the process has."""
 
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
@@ -61,11 +61,11 @@ def refuse_programs(code):
 
 def main():
     stream = os.fdopen(CHANNEL, "rb")
-    launch = json.loads(stream.readline())
-    sys.path[:] = launch["path"]
-    refuse_programs(base64.b64decode(launch["filter"]))
-    sys.meta_path.insert(0, Modules(launch["files"]))
-    importlib.import_module(PACKAGE + "." + launch["entry"]).main(stream, launch)
+    boot = json.loads(stream.readline())
+    sys.path[:] = boot["path"]
+    load_filter(base64.b64decode(boot["filter"]))  # it was started as a program and starts none from now on
+    sys.meta_path.insert(0, Modules(boot["files"]))
+    importlib.import_module(PACKAGE + "." + boot["entry"]).main(stream, boot["launch"])
 
 
 main()

@@ -14,7 +14,8 @@ namespace {
 TEST_CASE("a confined reference process computes on the GPU, and opens no connection from there") {
   const auto python = pytorch_here();
   if (!python) return;
-  StartedReference started(*python, {}, true);
+  runtime::ReferenceStarter starter;
+  StartedReference started(*python, {}, true, -1, starter_or_none(starter, *python));
   REQUIRE(started.open("import torch\ndef run(x):\n  return x + 1\n"));
   const auto answer = started.compute();
   REQUIRE(answer);
@@ -37,7 +38,8 @@ TEST_CASE("tensors of many slices go to a reference process and back through mem
   if (!python) return;
   const runtime::DeviceContext context(0);
   runtime::DeviceExchange memory;
-  StartedReference started(*python, {}, true, memory.descriptor());
+  runtime::ReferenceStarter starter;
+  StartedReference started(*python, {}, true, memory.descriptor(), starter_or_none(starter, *python));
   CHECK(started.process.facts().at("exchange") == "device");
   runtime::TensorExchange exchange(started.process, nullptr);
   exchange.use(memory);

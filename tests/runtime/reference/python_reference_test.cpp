@@ -14,6 +14,7 @@
 #include "runtime/evaluator/problem_audit.h"
 #include "runtime/reference/python_installation.h"
 #include "runtime/reference/reference_process.h"
+#include "runtime/reference/reference_starter.h"
 #include "tests/support/build_cache.h"
 #include "tests/support/device_bench.h"
 #include "tests/support/needs_pytorch.h"
@@ -27,6 +28,7 @@ namespace {
 
 using testing::pytorch_here;
 using testing::StartedReference;
+using testing::starter_or_none;
 using testing::TemporaryFolder;
 
 const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
@@ -36,7 +38,8 @@ using Catch::Matchers::Contains;
 TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   const auto python = pytorch_here();
   if (!python) return;
-  StartedReference started(*python);
+  ReferenceStarter starter;
+  StartedReference started(*python, {}, false, -1, starter_or_none(starter, *python));
   const struct {
     const char *body, *message;
   } rows[] = {
@@ -105,6 +108,8 @@ TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and
 TEST_CASE("a reference process that crashes, hangs, floods or lies is given up with a reason") {
   const auto python = pytorch_here();
   if (!python) return;
+  ReferenceStarter starter;
+  const std::string offered = starter_or_none(starter, *python);
   const struct {
     const char *body, *message;
     std::chrono::milliseconds limit = testing::kPatience;
@@ -119,7 +124,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
   };
   for (const auto& row : rows) {
     INFO(row.body);
-    StartedReference started(*python);
+    StartedReference started(*python, {}, false, -1, offered);
     // The file is read within any limit that a run has.
     REQUIRE(started.open(std::string("import torch\ndef run(x):\n    ") + row.body + "\n"));
     const auto answer = started.compute(row.limit);
@@ -133,7 +138,9 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
 TEST_CASE("memory beyond the limit is refused and not taken") {
   const auto python = pytorch_here();
   if (!python) return;
-  StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30});
+  ReferenceStarter starter;
+  StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30}, false, -1,
+                           starter_or_none(starter, *python));
   for (const char* body : {"return x + torch.ones(1 << 30).sum()",
                            // Shared memory, which is filled only when it is touched.
                            "import mmap; mmap.mmap(-1, 12 << 30); return x + 1"}) {
@@ -143,20 +150,40 @@ TEST_CASE("memory beyond the limit is refused and not taken") {
   CHECK_FALSE(started.process.lost());
 }
 
-bool is_gone(pid_t pid) {
+struct ProcessState {
+  std::string state;  ///< empty: there is none of the number
+  pid_t parent = 0;
+};
+ProcessState state_of(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
-  std::string number, name, state;
-  return !(status >> number >> name >> state) || state == "Z";
+  std::string number, name;
+  ProcessState found;
+  status >> number >> name >> found.state >> found.parent;
+  return found;
+}
+bool is_gone(pid_t pid) {
+  const std::string state = state_of(pid).state;
+  return state.empty() || state == "Z";
+}
+pid_t parent_of(pid_t pid) { return state_of(pid).parent; }
+/// Whether it ends before the patience does.
+bool goes(pid_t pid) {
+  const auto deadline = testing::out_of_patience();
+  while (!is_gone(pid) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return is_gone(pid);
 }
 
 TEST_CASE("a reference process ends when what asked it was killed") {
   const auto python = pytorch_here();
   if (!python) return;
+  ReferenceStarter starter;
+  const std::string offered = starter_or_none(starter, *python);
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t owner = ::fork();
   if (owner == 0) {
-    StartedReference started(*python);
+    StartedReference started(*python, {}, false, -1, offered);
     const pid_t pid = started.process.pid();
     static_cast<void>(::write(ends[1], &pid, sizeof pid));
     static_cast<void>(started.refusal_of("while True: pass"));
@@ -167,10 +194,67 @@ TEST_CASE("a reference process ends when what asked it was killed") {
   REQUIRE(::read(ends[0], &reference, sizeof reference) == sizeof reference);
   CHECK_FALSE(is_gone(reference));
   REQUIRE(::kill(owner, SIGKILL) == 0);
-  const auto deadline = testing::out_of_patience();
-  while (!is_gone(reference) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK(is_gone(reference));
+  CHECK(goes(reference));
+  ::waitpid(owner, nullptr, 0);
+  ::close(ends[0]);
+}
+
+TEST_CASE("copies end with their starter, and the next one has another") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  auto starter = std::make_unique<ReferenceStarter>();
+  const std::string first = starter->offer(*python);
+  CHECK(starter->offer(*python) == first);
+  StartedReference one(*python, {}, false, -1, first), other(*python, {}, false, -1, first);
+  CHECK(one.refusal_of("return x + 1").empty());
+  CHECK(other.refusal_of("return x + 1").empty());
+  REQUIRE(parent_of(one.process.pid()) == parent_of(other.process.pid()));
+  REQUIRE(parent_of(one.process.pid()) != ::getpid());
+  const pid_t killed = parent_of(one.process.pid());
+  REQUIRE(::kill(killed, SIGKILL) == 0);
+  REQUIRE(goes(killed));
+  REQUIRE(goes(one.process.pid()));
+  CHECK_THAT(one.refusal_of("return x + 1"), Contains("the reference process closed its socket"));
+  CHECK(one.process.lost());
+
+  const std::string second = starter->offer(*python);
+  CHECK(second != first);
+  StartedReference later(*python, {}, false, -1, second);
+  CHECK(later.refusal_of("return x + 1").empty());
+  const pid_t copy = later.process.pid(), parent = parent_of(copy);
+  REQUIRE(parent != ::getpid());
+  starter.reset();
+  CHECK(goes(copy));
+  CHECK(goes(parent));
+  // A name of the past, or of another machine.
+  StartedReference own(*python, {}, false, -1, second);
+  CHECK(own.refusal_of("return x + 1").empty());
+  CHECK(parent_of(own.process.pid()) == ::getpid());
+}
+
+TEST_CASE("a starter ends with the process that has it, whatever thread made it") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    ReferenceStarter starter;
+    std::string name;
+    std::thread([&] { name = starter.offer(*python); }).join();
+    StartedReference started(*python, {}, false, -1, name);
+    const std::array<pid_t, 2> pids{started.process.pid(), parent_of(started.process.pid())};
+    static_cast<void>(::write(ends[1], pids.data(), sizeof pids));
+    ::pause();
+  }
+  ::close(ends[1]);
+  std::array<pid_t, 2> pids{};
+  REQUIRE(::read(ends[0], pids.data(), sizeof pids) == sizeof pids);
+  CHECK(pids[1] != owner);
+  CHECK_FALSE(is_gone(pids[0]));
+  REQUIRE(::kill(owner, SIGKILL) == 0);
+  CHECK(goes(pids[0]));
+  CHECK(goes(pids[1]));
   ::waitpid(owner, nullptr, 0);
   ::close(ends[0]);
 }
