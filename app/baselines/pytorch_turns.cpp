@@ -26,8 +26,10 @@ namespace fs = std::filesystem;
 constexpr std::chrono::minutes kBaselineLimit{20};
 
 void write_files(const fs::path& folder, std::span<const EmbeddedFile> files) {
-  fs::create_directories(folder);
-  for (const EmbeddedFile& file : files) write_file_atomically(folder / file.name, std::string(file.text));
+  for (const EmbeddedFile& file : files) {
+    fs::create_directories((folder / file.name).parent_path());
+    write_file_atomically(folder / file.name, std::string(file.text));
+  }
 }
 
 bool wants_tf32(const ProblemInstance& problem) {

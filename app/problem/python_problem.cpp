@@ -50,7 +50,7 @@ runtime::ReferenceLaunch launch_of(const PythonSource& source, const runtime::Py
   return {.program = python.program,
           .path = python.path,
           .readable = python.readable,
-          .entry = "describe",
+          .entry = "describing.describe",
           .threads = 1,
           .starter = reference_starter()->offer(python),
           .limits = {.stop = source.stop}};

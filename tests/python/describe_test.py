@@ -15,8 +15,9 @@ except ImportError:
     sys.exit(1 if "CI" in os.environ else 77)  # the set-up of CI installs it
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
-from python import axes, formulas, own_draws, task_yaml  # noqa: E402
-from python.describe import answered  # noqa: E402
+from python import task_yaml  # noqa: E402
+from python.describing import axes, formulas, own_draws  # noqa: E402
+from python.describing.describe import answered  # noqa: E402
 from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
 from sample_files import Files, function  # noqa: E402

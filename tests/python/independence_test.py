@@ -13,7 +13,7 @@ except ImportError:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
-from python import structure  # noqa: E402
+from python.describing import structure  # noqa: E402
 from python.task import load  # noqa: E402
 from sample_files import Files, function  # noqa: E402
 

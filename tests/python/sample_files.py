@@ -6,7 +6,7 @@ import tempfile
 import textwrap
 import unittest
 
-from python.describe import answered
+from python.describing.describe import answered
 from python.problems import TaskError
 
 

@@ -20,17 +20,20 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports the package from texts: file name -> source."""
 
     def __init__(self, files):
-        self.sources = {PACKAGE: ""}
+        self.sources, self.packages = {}, set()
         for file, source in files.items():
-            stem = file[:-len(".py")]
-            self.sources[PACKAGE if stem == "__init__" else PACKAGE + "." + stem] = source
+            name = ".".join([PACKAGE, *file[:-len(".py")].split("/")])
+            if name.endswith(".__init__"):
+                name = name.rpartition(".")[0]
+                self.packages.add(name)
+            self.sources[name] = source
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.sources:
             return None
         # A name that looks like a path, so that messages tell these files from the user's.
         origin = "/<alphakernel>/%s.py" % name.rpartition(".")[2]
-        spec = importlib.util.spec_from_loader(name, self, origin=origin, is_package=name == PACKAGE)
+        spec = importlib.util.spec_from_loader(name, self, origin=origin, is_package=self.is_package(name))
         spec.has_location = True
         return spec
 
@@ -38,7 +41,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self.sources[name]
 
     def is_package(self, name):
-        return name == PACKAGE
+        return name in self.packages
 
     def get_code(self, name):
         return compile(self.sources[name], self.find_spec(name).origin, "exec")

@@ -18,9 +18,10 @@ import sys
 import traceback
 import warnings
 
-from . import confinement, describe, rehearsal, serve
+from . import confinement, rehearsal, serve
+from .describing import describe
 
-ENTRIES = {"serve": serve, "describe": describe, "rehearsal": rehearsal}
+ENTRIES = {"serve": serve, "describing.describe": describe, "rehearsal": rehearsal}
 LISTENER, LIFELINE = 4, 5  # what the process inherited: a socket, and a pipe whose end is its end
 PLACES = {"prints": (1, 2), "socket": (3,), "memory": (4,), "device_memory": (5,)}  # of a reference process
 FIRST_FREE = 6

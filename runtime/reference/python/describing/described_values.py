@@ -2,9 +2,10 @@
 
 import torch
 
-from . import degenerate, draws, matrices, moved, structure
+from .. import matrices
+from ..problems import TaskError
+from . import degenerate, draws, moved, structure
 from .judging import any_beyond, finite, not_comparable, same
-from .problems import TaskError
 
 SEEDS = (1, 2, 3)
 MAX_MUTATIONS = 24

@@ -10,8 +10,8 @@ import random
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..problems import TaskError
 from . import formulas
-from .problems import TaskError
 
 ELEMENTS = 8  # single ones that are tried besides corners, of which a triangle or a band misses some (chosen)
 CORNERS = 8

@@ -5,9 +5,9 @@ The file's own weights are kept: other weights may make something of a module th
 
 import torch
 
+from ..problems import TaskError
 from . import draws
 from .judging import finite, same, tolerance
-from .problems import TaskError
 
 LARGER = 3.0  # a multiple keeps zeros, order and symmetry of inputs that have a structure (chosen)
 KINDS = ("normal", "outliers", "small_integer", "uniform")

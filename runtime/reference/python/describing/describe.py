@@ -7,15 +7,17 @@ import re
 
 import torch
 
-from . import (attempts, axes as axis_finder, channel, formulas, independence, needs, neighbours, own_draws, starting_kernel,
-               task_probe, ties, trace, values, work)
+from .. import attempts, channel, trace, values
+from ..problems import TaskError, explained
+from ..randomness import is_random
+from ..seeds import seed_everything
+from ..task import load
+from . import (
+    axes as axis_finder, formulas, independence, needs, neighbours, own_draws, starting_kernel, task_probe, ties,
+    work)
 from .described_values import CHOOSING, Values
 from .judging import same
 from .looking import looks_at_values
-from .problems import TaskError, explained
-from .randomness import is_random
-from .seeds import seed_everything
-from .task import load
 
 # The CPU device runs some millions of operations a second: small workloads keep within a moment (chosen).
 EMULATOR_FLOPS = 2000000

@@ -2,10 +2,10 @@
 
 import torch
 
-from . import trace
+from .. import trace
+from ..problems import TaskError
+from ..values import is_scalar
 from .judging import same
-from .problems import TaskError
-from .values import is_scalar
 
 SEEDS = (1, 2, 3)
 MAX_NAMED = 6

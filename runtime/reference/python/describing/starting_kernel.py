@@ -5,9 +5,9 @@ import json
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .buffers import storage
+from ..buffers import storage
+from ..precision import operator_name
 from .elementwise import Unknown
-from .precision import operator_name
 from .product import Product
 from .rows import Rows
 

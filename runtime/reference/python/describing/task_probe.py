@@ -2,10 +2,11 @@
 
 import torch
 
-from . import ties, trace
-from .problems import TaskError
-from .task import on_this_device
-from .values import is_scalar
+from .. import trace
+from ..problems import TaskError
+from ..task import on_this_device
+from ..values import is_scalar
+from . import ties
 
 # Attributes of modules that say how they compute, not how large their tensors are.
 STRUCTURAL = ("kernel_size", "stride", "padding", "dilation", "groups", "output_padding", "num_groups", "num_heads",

@@ -4,7 +4,7 @@ import ast
 import os
 import sys
 
-from .problems import TaskError
+from ..problems import TaskError
 
 MOST_FILES, MOST_BYTES = 64, 1 << 20  # a helper or a small package; more is a project (chosen)
 # Files of tensors, which a text names in full, such as "weights.pt"; a problem folder travels (chosen).

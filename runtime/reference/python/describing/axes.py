@@ -2,9 +2,9 @@
 
 import re
 
+from ..problems import TaskError
 from . import formulas
 from .task_probe import probed
-from .problems import TaskError
 
 # Sizes to begin with, until the task runs: small, and powers of two, which most divisors accept.
 CAPS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -1,6 +1,6 @@
 """Products of products: a kernel may multiply in another order, so that the cheapest one counts."""
 
-from . import matrices
+from .. import matrices
 
 # What keeps the rows of a matrix as they are.
 PLAIN = frozenset("view _unsafe_view reshape alias clone contiguous detach expand unsqueeze squeeze".split())

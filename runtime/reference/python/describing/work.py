@@ -1,6 +1,7 @@
 """The work of a call as formulas over axes: floating operations from a trace, least bytes from shapes."""
 
-from . import chains, formulas, matrices
+from .. import matrices
+from . import chains, formulas
 from .needs import UNKNOWN
 
 
