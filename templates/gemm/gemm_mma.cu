@@ -21,6 +21,7 @@
     "A_LINE": "(K if a_layout == 'row' else M) * sizeof_a",
     "B_LINE": "(N if b_layout == 'row' else K) * sizeof_b",
     "WIDE": "A_LINE % 16 == 0 and B_LINE % 16 == 0 and N * sizeof_c % 16 == 0",
+    "WORDS": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and not WIDE",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
     "THREADS": "BM // WM * (BN // WN) * 32",
     "SHARED": "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8))"
@@ -30,9 +31,12 @@
     {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
      "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
+    {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "WORDS"},
     {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
      "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
-     "when": "not WIDE"},
+     "when": "not WIDE and not WORDS"},
     {"kernel": "gemm_add_up", "grid": ["ceil_div(M * N, 1024)"], "block": [256],
      "args": ["partial", {"optional": "bias"}, "c", {"i64": "M * N"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
@@ -53,7 +57,8 @@
 //
 // SPLIT_K > 1: as many blocks share a tile, each with its part of k. Their sums go to the workspace, and a second
 // launch adds them up, in the same order every time.
-// WIDE: all lines are multiples of 16 bytes. Other shapes are copied element by element.
+// ALIGN: what all lines are multiples of. Lines of 16 bytes are copied in chunks, lines of 4 in words, as asynchronously.
+// In other shapes some lines begin within a word: they go through registers, shifted, and wait there during the products.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -107,6 +112,8 @@ constexpr int WARPS = BM / WM * WARPS_N;
 constexpr int THREADS = WARPS * 32;
 constexpr int A_BYTES = BM * BK_BYTES;
 constexpr int STAGE_BYTES = (BM + BN) * BK_BYTES;
+// Whether registers are left for chunks on their way: the sums of 64 x 64 results and two sets of fragments take them all.
+constexpr bool HOLDS = WM * WN <= 2048;
 constexpr int PITCH = WN + 8;  // of staged results: pairs of 8 rows then meet different banks
 
 using ak::u32;
@@ -122,6 +129,35 @@ __device__ __forceinline__ u32 load_word(u32 address) {
 __device__ __forceinline__ void store_chunk(u32 address, uint4 chunk) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(chunk.x), "r"(chunk.y), "r"(chunk.z),
                "r"(chunk.w) : "memory");
+}
+
+// The `inside` elements from a place within a word on, 16 bytes in all, zeros behind them: five words, shifted, or one by
+// one where not all are inside. `more`: the word in which the last of 16 bytes ends lies within the matrix.
+__device__ __forceinline__ uint4 load_shifted(const scalar_t* from, bool more, int inside) {
+  constexpr int kElements = 16 / sizeof(scalar_t);
+  union {
+    scalar_t element[kElements];
+    u32 word[4];
+    uint4 bits;
+  } chunk;
+  chunk.bits = make_uint4(0, 0, 0, 0);
+  if (more && inside == kElements) {
+    const u32 shift = reinterpret_cast<unsigned long long>(from) % 4;
+    const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<const unsigned char*>(from) - shift);
+    u32 low = __ldg(words);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const u32 high = __ldg(words + i + 1);
+      chunk.word[i] = __funnelshift_r(low, high, shift * 8);
+      low = high;
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      if (e < inside) chunk.element[e] = from[e];
+    }
+  }
+  return chunk.bits;
 }
 
 // ---- operands
@@ -158,35 +194,58 @@ struct Operand {
     return block * 16 + x;
   }
 
+  // Chunks of lines that begin within a word, on their way to shared memory; the mask says of which copies.
+  struct Held {
+    uint4 chunk[kCopies];
+    unsigned mask = 0;
+  };
+
   // The thread's part of the slice at k. first: line of the matrix where the tile begins; pitch: elements of a line of
-  // global memory.
-  template <bool WIDE>
+  // global memory. Of ALIGN 1 what could not be copied is `held`, for store_held, where there are registers for it.
+  template <int ALIGN>
   static __device__ __forceinline__ void fetch(u32 slice, const scalar_t* matrix, int pitch, int first, int lines,
-                                               int k, int end) {
+                                               int k, int end, Held& held) {
     // A thread copies the same chunk of every kLinesApart-th line, so that one address and one step are enough.
     constexpr int kLinesApart = THREADS / kChunks;
     const int line = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
     const int x = (ACROSS ? first : k) + chunk * VEC, width = ACROSS ? lines : end, height = ACROSS ? end : lines;
     int y = (ACROSS ? k : first) + line;
     const scalar_t* from = matrix + (static_cast<long long>(y) * pitch + x);
-#pragma unroll(WIDE ? kCopies : 1)
+    held.mask = 0;
+#pragma unroll(ALIGN == 16 || (ALIGN == 1 && HOLDS) ? kCopies : 1)
     for (int i = 0; i < kCopies; ++i, y += kLinesApart, from += static_cast<long long>(kLinesApart) * pitch) {
       const u32 to = slice + offset(line + i * kLinesApart, chunk);
-      if constexpr (WIDE) {
+      if constexpr (ALIGN == 16) {
         const bool inside = x < width && y < height;
         ak::copy_async(to, inside ? from : matrix, inside);
       } else {
-        union {
-          scalar_t element[VEC];
-          uint4 bits;
-        } buffer;
-        buffer.bits = make_uint4(0, 0, 0, 0);
+        const int inside = y < height ? max(0, min(width - x, VEC)) : 0;
+        if (ALIGN == 4 || inside == 0 || reinterpret_cast<unsigned long long>(from) % 4 == 0) {
 #pragma unroll
-        for (int e = 0; e < VEC; ++e) {
-          if (x + e < width && y < height) buffer.element[e] = from[e];
+          for (int word = 0; word < 4; ++word) {
+            const int bytes = max(0, min(inside * BYTES - word * 4, 4));
+            ak::copy_async_head(to + word * 4, bytes > 0 ? from + word * 4 / BYTES : matrix, bytes);
+          }
+        } else {
+          // The word behind the chunk is read, too: it must not lie behind the matrix.
+          const uint4 shifted = load_shifted(from, y + 1 < height || width - x > VEC + 3, inside);
+          if constexpr (HOLDS) {
+            held.chunk[i] = shifted;
+            held.mask |= 1u << i;
+          } else {
+            store_chunk(to, shifted);
+          }
         }
-        store_chunk(to, buffer.bits);
       }
+    }
+  }
+
+  static __device__ __forceinline__ void store_held(u32 slice, const Held& held) {
+    constexpr int kLinesApart = THREADS / kChunks;
+    const int line = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      if (held.mask >> i & 1) store_chunk(slice + offset(line + i * kLinesApart, chunk), held.chunk[i]);
     }
   }
 
@@ -276,32 +335,14 @@ __device__ __forceinline__ sum_t finish(sum_t sum, const scalar_t* bias, int col
 #endif
 }
 
-// COUNT neighbouring results of one row, of which `inside` are in the matrix.
-template <bool WIDE, int COUNT, class Out>
-__device__ __forceinline__ void write_row(Out* to, const Out (&values)[COUNT], int inside) {
-  if constexpr (WIDE) {  // lines are whole vectors
-    if (inside <= 0) return;
-    union {
-      Out element[COUNT];
-      uint4 bits;
-    } buffer;
-#pragma unroll
-    for (int e = 0; e < COUNT; ++e) buffer.element[e] = values[e];
-    *reinterpret_cast<uint4*>(to) = buffer.bits;
-  } else {
-#pragma unroll
-    for (int e = 0; e < COUNT; ++e) {
-      if (e < inside) to[e] = values[e];
-    }
-  }
-}
-
-// Writes the warp's tile, which begins at (row, column), 16 rows of an instruction at a time.
+// Writes the warp's tile, which begins at (row, column), 16 rows of an instruction at a time. WIDE: lines are whole
+// vectors; else neighbouring lanes write neighbouring results.
 template <bool WIDE, class Out, class Finish>
 __device__ __forceinline__ void write_tile(const Sums& sums, sum_t* staged, Out* c, int row, int column, int m, int n,
                                            Finish finish_at) {
-  constexpr int kCount = 16 / sizeof(Out), kLanes = WN / kCount;  // that write one row
-  const int lane = threadIdx.x % 32, x = lane % kLanes * kCount;
+  constexpr int kCount = WIDE ? 16 / sizeof(Out) : WN / 32, kLanes = WN / kCount;  // that write one row
+  constexpr int kApart = WIDE ? 1 : kLanes;                                        // results of a lane
+  const int lane = threadIdx.x % 32, x = lane % kLanes * (WIDE ? kCount : 1);
 #pragma unroll
   for (int i = 0; i < A::kBlocks; ++i) {
 #pragma unroll
@@ -313,16 +354,27 @@ __device__ __forceinline__ void write_tile(const Sums& sums, sum_t* staged, Out*
       }
     }
     __syncwarp();
-#pragma unroll
+#pragma unroll(WIDE ? 16 : 4)
     for (int y = lane / kLanes; y < 16; y += 32 / kLanes) {
       const int to = row + A::line_of(i, y);
-      Out values[kCount];
+      union {
+        Out element[kCount];
+        uint4 bits;
+      } values;
 #pragma unroll
       for (int e = 0; e < kCount; ++e) {
-        const int at = min(column + x + e, n - 1);
-        values[e] = static_cast<Out>(finish_at(staged[y * PITCH + x + e], at));
+        const int at = min(column + x + e * kApart, n - 1);
+        values.element[e] = static_cast<Out>(finish_at(staged[y * PITCH + x + e * kApart], at));
       }
-      if (to < m) write_row<WIDE>(c + static_cast<long long>(to) * n + column + x, values, n - column - x);
+      Out* first = c + static_cast<long long>(to) * n + column + x;
+      if constexpr (WIDE) {
+        if (to < m && column + x < n) *reinterpret_cast<uint4*>(first) = values.bits;
+      } else {
+#pragma unroll
+        for (int e = 0; e < kCount; ++e) {
+          if (to < m && column + x + e * kApart < n) first[e * kApart] = values.element[e];
+        }
+      }
     }
     __syncwarp();
   }
@@ -336,7 +388,7 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
   column = at.column * BN;
 }
 
-template <bool WIDE>
+template <int ALIGN>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, result_t* c,
                                           sum_t* partial, int m, int n, int k) {
   extern __shared__ __align__(128) unsigned char memory[];
@@ -349,14 +401,26 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
   const int a_pitch = A_ACROSS ? m : k, b_pitch = B_ACROSS ? n : k;
   const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
 
+  A::Held held_a;
+  B::Held held_b;
   // Slices after the last are zeros: they keep the count of copies under way the same.
   const auto fetch = [&](int slice) {
     const u32 to = slices + slice % STAGES * STAGE_BYTES;
-    A::template fetch<WIDE>(to, a, a_pitch, row, m, begin + slice * BK, end);
-    B::template fetch<WIDE>(to + A_BYTES, b, b_pitch, column, n, begin + slice * BK, end);
+    A::template fetch<ALIGN>(to, a, a_pitch, row, m, begin + slice * BK, end, held_a);
+    B::template fetch<ALIGN>(to + A_BYTES, b, b_pitch, column, n, begin + slice * BK, end, held_b);
     ak::commit_copies();
   };
-  for (int slice = 0; slice < STAGES - 1; ++slice) fetch(slice);
+  const auto store_held = [&](int slice) {
+    if constexpr (ALIGN == 1 && HOLDS) {
+      const u32 to = slices + slice % STAGES * STAGE_BYTES;
+      A::store_held(to, held_a);
+      B::store_held(to + A_BYTES, held_b);
+    }
+  };
+  for (int slice = 0; slice < STAGES - 1; ++slice) {
+    fetch(slice);
+    store_held(slice);
+  }
 
   Sums sums = {};
   A::Fragments fragments_a[2];
@@ -373,6 +437,7 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
       if (step == STEPS - 1) {  // everyone has loaded the last of this slice, and the next has arrived
+        store_held(slice + STAGES - 1);
         ak::wait_copies<STAGES - 2>();
         __syncthreads();
         stage = stage + 1 == STAGES ? 0 : stage + 1;
@@ -388,10 +453,10 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
   sum_t* staged = reinterpret_cast<sum_t*>(memory) + warp * 16 * PITCH;
   if constexpr (SPLIT_K > 1) {
     sum_t* part = partial + static_cast<long long>(blockIdx.y) * m * n;
-    write_tile<WIDE>(sums, staged, part, row + warp_row, column + warp_column, m, n,
+    write_tile<ALIGN == 16>(sums, staged, part, row + warp_row, column + warp_column, m, n,
                      [](sum_t sum, int) { return sum; });
   } else {
-    write_tile<WIDE>(sums, staged, c, row + warp_row, column + warp_column, m, n,
+    write_tile<ALIGN == 16>(sums, staged, c, row + warp_row, column + warp_column, m, n,
                      [&](sum_t sum, int at) { return finish(sum, bias, at); });
   }
 }
@@ -400,13 +465,19 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
 __global__ void __launch_bounds__(THREADS)
     gemm_mma(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
              result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<true>(a, b, bias, c, partial, m, n, k);
+  make_tile<16>(a, b, bias, c, partial, m, n, k);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    gemm_mma_words(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
+                   result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
+  make_tile<4>(a, b, bias, c, partial, m, n, k);
 }
 
 __global__ void __launch_bounds__(THREADS)
     gemm_mma_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
                  result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<false>(a, b, bias, c, partial, m, n, k);
+  make_tile<1>(a, b, bias, c, partial, m, n, k);
 }
 
 // Adds the parts of 4 neighbouring results.

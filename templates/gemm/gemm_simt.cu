@@ -1,54 +1,79 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [32, 64, 128], "default": 128},
-    "BN": {"values": [32, 64, 128], "default": 128},
-    "BK": {"values": [8, 16, 32], "default": 8},
-    "TM": {"values": [4, 8], "default": 8},
-    "TN": {"values": [4, 8], "default": 8},
+    "BM": {"values": [32, 64, 128, 256], "default": 128},
+    "BN": {"values": [32, 64, 128, 256], "default": 256},
+    "BK": {"values": [8, 16, 32], "default": 16},
+    "TM": {"values": [4, 8, 16], "default": 16},
+    "TN": {"values": [4, 8, 16], "default": 8},
+    "STAGES": {"values": [2, 3, 4], "default": 3},
+    "PER_SM": {"values": [1, 2, 3, 4], "default": 1},
+    "SPLIT_K": {"values": [1, 2, 4], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
   "constraints": [
     "dtype == 'float32' and precision == 'ieee'",
+    "BM // TM % 8 == 0 and BN // TN % 8 == 0",
     "BM * BN // (TM * TN) in [64, 128, 256]",
     "BM * BK % (BM * BN // (TM * TN) * 4) == 0 and BN * BK % (BM * BN // (TM * TN) * 4) == 0",
-    "(BM + BN + 8) * BK * 8 <= 49152"
+    "32 <= TM * TN <= 128",
+    "BM * BN // (TM * TN) * PER_SM * (TM * TN + (4 if a_layout == 'row' else 2) * TM + (2 if b_layout == 'row' else 4) * TN + 24) <= 65536",
+    "BM * BN // (TM * TN) * PER_SM >= 256 or SPLIT_K > 1",
+    "STAGES * (BM + BN) * BK * 4 <= SHARED_BYTES_PER_BLOCK // PER_SM - 1024",
+    "SPLIT_K == 1 or GROUP == 8"
   ],
   "let": {
     "A_LINE": "K if a_layout == 'row' else M",
     "B_LINE": "N if b_layout == 'row' else K",
     "WIDE": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and N % 4 == 0",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
-    "THREADS": "BM * BN // (TM * TN)"
+    "THREADS": "BM * BN // (TM * TN)",
+    "SHARED": "STAGES * (BM + BN) * BK * 4"
   },
+  "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"}],
   "launches": [
-    {"kernel": "gemm_simt", "grid": ["TILES"], "block": ["THREADS"],
-     "args": ["a", "b", {"optional": "bias"}, "c", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}], "when": "WIDE"},
-    {"kernel": "gemm_simt_any", "grid": ["TILES"], "block": ["THREADS"],
-     "args": ["a", "b", {"optional": "bias"}, "c", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
-     "when": "not WIDE"}
+    {"kernel": "gemm_simt", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "WIDE"},
+    {"kernel": "gemm_simt_any", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "not WIDE"},
+    {"kernel": "gemm_add_up", "grid": ["ceil_div(M * N, 256)"], "block": [256],
+     "args": ["partial", {"optional": "bias"}, "c", {"i64": "M * N"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
 // c = activation(a b + bias) in float32 proper, with fused multiply-adds. A block makes a tile of BM x BN, a thread
-// TM x TN of it, in registers. Slices of a and b, BK deep, lie in shared memory line by line of k, so that a thread
-// reads its part of a line as vectors of 4; an operand whose lines run along k is transposed on the way in. The next
-// slice waits in registers while the current one is multiplied: there are two buffers and one barrier a slice.
+// TM x TN of it, in registers. Slices of a and b, BK deep, come through a ring of STAGES in shared memory (cp.async), in
+// the lines of global memory: nothing is transposed on the way. What a thread reads there are always vectors of 4:
 //
-//   the rows of a thread: 4 of every BM / (TM / 4) of the tile, so that the vectors of neighbours touch; columns alike
+//   an operand across k (lines of BM or BN elements): 4 neighbours of one line of k, 2 lines at a time in registers
+//   an operand along k (lines of BK elements): 4 steps of k of each of its rows or columns; chunks are swizzled
 //
-// WIDE: all lines are multiples of 4 elements. Other shapes are read and written element by element.
+// A warp is 4 threads down and 8 across, so that both kinds of vectors come from different banks. TM x TN = 128 products
+// take 6 loads of vectors, 64 take 4: with 128 lanes of multiply-adds an SM, whose shared memory gives 32 floats a clock,
+// that is what separates the sizes. Loads of step k + 1 stand before the products of step k, and those of an operand
+// along k behind the last products of each row.
+//
+// SPLIT_K > 1: as many blocks share a tile; their sums go to the workspace, and a second launch adds them in order.
+// WIDE: all lines are multiples of 4 elements. Other shapes are copied element by element, as asynchronously.
+#include <ak/copies.cuh>
 #include <ak/functions.cuh>
+#include <ak/swizzle.cuh>
+#include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
-constexpr int BN = 128;
-constexpr int BK = 8;
-constexpr int TM = 8;
+constexpr int BN = 256;
+constexpr int BK = 16;
+constexpr int TM = 16;
 constexpr int TN = 8;
+constexpr int STAGES = 3;
+constexpr int PER_SM = 1;
+constexpr int SPLIT_K = 1;
 constexpr int GROUP = 8;
 using scalar_t = float;
 #endif
@@ -65,71 +90,96 @@ constexpr bool B_ACROSS = false;
 constexpr bool B_ACROSS = true;
 #endif
 
-constexpr int ACROSS_THREADS = BN / TN;
-constexpr int THREADS = BM / TM * ACROSS_THREADS;
+constexpr int THREADS = BM / TM * (BN / TN);
+constexpr int A_BYTES = BM * BK * 4;
+constexpr int STAGE_BYTES = (BM + BN) * BK * 4;
 
-// One operand: LINES rows of a or columns of b.
-template <int LINES, bool ACROSS>
+using ak::u32;
+
+__device__ __forceinline__ float4 load_vector(u32 address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(address));
+  return v;
+}
+
+// One operand: LINES rows of a or columns of b in the block's tile, COUNT of them a thread's.
+template <int LINES, int COUNT, bool ACROSS>
 struct Operand {
-  static constexpr int kPitch = LINES + 4;  // transposed stores of a warp then meet different banks, but for pairs
+  static constexpr int kPlaces = LINES / COUNT;             // threads beside each other
+  static constexpr int kChunks = (ACROSS ? LINES : BK) / 4;  // of 16 bytes, of a line in shared memory
   static constexpr int kCopies = LINES * BK / 4 / THREADS;
-  static_assert(kCopies * THREADS * 4 == LINES * BK);
-  using Slice = float[BK][kPitch];
-  float4 held[kCopies];
+  static constexpr int kLinesApart = THREADS / kChunks;
+  static_assert(kCopies * THREADS * 4 == LINES * BK && kLinesApart * kChunks == THREADS);
 
+  static __device__ __forceinline__ u32 offset(int line, int chunk) {
+    if constexpr (ACROSS) return (line * kChunks + chunk) * 16;
+    return ak::swizzled<BK * 4>(line, chunk);
+  }
+
+  // Line of the tile that the thread's i-th one is.
+  static __device__ __forceinline__ int line(int i, int place) {
+    if constexpr (ACROSS) return i / 4 * (kPlaces * 4) + place * 4 + i % 4;
+    return i * kPlaces + place;
+  }
+
+  // Where the thread's part of a slice at k begins. first: line of the matrix where the tile begins.
+  static __device__ __forceinline__ const scalar_t* source(const scalar_t* matrix, int pitch, int first, int k) {
+    const int line = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
+    return matrix + (static_cast<long long>((ACROSS ? k : first) + line) * pitch + (ACROSS ? first : k) + chunk * 4);
+  }
+
+  // The thread's part of a slice: the same chunk of every kLinesApart-th line. lines, steps: how many are left of the
+  // matrix. Nothing is read behind its end.
   template <bool WIDE>
-  __device__ __forceinline__ void fetch(const scalar_t* matrix, int pitch, int first, int lines, int k, int end) {
-    constexpr int kVectors = (ACROSS ? LINES : BK) / 4;  // of a line in global memory
+  static __device__ __forceinline__ void fetch(u32 slice, const scalar_t* from, int pitch, int lines, int steps) {
+    const int line = threadIdx.x / kChunks, x = threadIdx.x % kChunks * 4;
+    const int width = (ACROSS ? lines : steps) - x, height = ACROSS ? steps : lines;
+    const long long apart = static_cast<long long>(kLinesApart) * pitch;
+    constexpr int kElements = WIDE ? 4 : 1;
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int index = i * THREADS + threadIdx.x;
-      const int x = (ACROSS ? first : k) + index % kVectors * 4, y = (ACROSS ? k : first) + index / kVectors;
-      const int width = ACROSS ? lines : end, height = ACROSS ? end : lines;
-      const scalar_t* from = matrix + (static_cast<long long>(y) * pitch + x);
-      float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if constexpr (WIDE) {
-        if (x < width && y < height) v = *reinterpret_cast<const float4*>(from);
-      } else if (y < height) {
-        if (x < width) v.x = from[0];
-        if (x + 1 < width) v.y = from[1];
-        if (x + 2 < width) v.z = from[2];
-        if (x + 3 < width) v.w = from[3];
-      }
-      held[i] = v;
-    }
-  }
-
-  __device__ __forceinline__ void store(Slice& slice) const {
-    constexpr int kVectors = (ACROSS ? LINES : BK) / 4;
+    for (int e = 0; e < 4; e += kElements) {
+      const int end = e < width ? height : 0;
+      const scalar_t* at = from + e;
 #pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const int index = i * THREADS + threadIdx.x, x = index % kVectors * 4, y = index / kVectors;
-      if constexpr (ACROSS) {
-        *reinterpret_cast<float4*>(&slice[y][x]) = held[i];
-      } else {
-        slice[x][y] = held[i].x;
-        slice[x + 1][y] = held[i].y;
-        slice[x + 2][y] = held[i].z;
-        slice[x + 3][y] = held[i].w;
+      for (int i = 0; i < kCopies; ++i, at += apart) {
+        const int y = line + i * kLinesApart;
+        ak::copy_async<kElements * 4>(slice + offset(y, x / 4) + e * 4, at, y < end);
       }
     }
   }
 
-  // The COUNT elements of line k that belong to the thread's place among its neighbours.
-  template <int COUNT>
-  static __device__ __forceinline__ void load(float (&to)[COUNT], const Slice& slice, int k, int place) {
+  // What a thread holds: across k 2 steps of it, of which one is in use, along k 4 steps.
+  float held[ACROSS ? 2 : COUNT][ACROSS ? COUNT : 4];
+
+  __device__ __forceinline__ float at(int i, int k) const { return ACROSS ? held[k % 2][i] : held[i][k % 4]; }
+
+  // Loads step k of an operand across k.
+  __device__ __forceinline__ void load_step(u32 slice, int place, int k) {
 #pragma unroll
     for (int part = 0; part < COUNT / 4; ++part) {
-      const float4 v = *reinterpret_cast<const float4*>(&slice[k][part * (LINES / (COUNT / 4)) + place * 4]);
-      to[part * 4] = v.x;
-      to[part * 4 + 1] = v.y;
-      to[part * 4 + 2] = v.z;
-      to[part * 4 + 3] = v.w;
+      const float4 v = load_vector(slice + (k * LINES + part * kPlaces * 4 + place * 4) * 4);
+      float* to = &held[k % 2][part * 4];
+      to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+    }
+  }
+  // Loads the steps from k on, a multiple of 4, of the i-th line of an operand along k.
+  __device__ __forceinline__ void load_line(u32 slice, int place, int k, int i) {
+    const float4 v = load_vector(slice + offset(place, k / 4) + i * kPlaces * BK * 4);
+    held[i][0] = v.x, held[i][1] = v.y, held[i][2] = v.z, held[i][3] = v.w;
+  }
+  // What the first step needs.
+  __device__ __forceinline__ void load_first(u32 slice, int place) {
+    if constexpr (ACROSS) {
+      load_step(slice, place, 0);
+    } else {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) load_line(slice, place, 0, i);
     }
   }
 };
-using A = Operand<BM, A_ACROSS>;
-using B = Operand<BN, B_ACROSS>;
+using A = Operand<BM, TM, A_ACROSS>;
+using B = Operand<BN, TN, B_ACROSS>;
+static_assert(A::kPlaces % 8 == 0 && B::kPlaces % 8 == 0, "lines of a thread are then swizzled alike");
 
 __device__ __forceinline__ float finish(float sum, const scalar_t* bias, int column) {
 #if AK_BIAS
@@ -154,77 +204,134 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
   column = at.column * BN;
 }
 
-template <bool WIDE>
-__device__ __forceinline__ void write_vector(scalar_t* c, const float* sums, const scalar_t* bias, int column, int n) {
-  float values[4];
+// The thread's results of one row, which begins at `c`: vectors of neighbours where its columns are neighbours and lines
+// are whole vectors, else one by one.
+template <bool WIDE, class Finish>
+__device__ __forceinline__ void write_row(float* c, const float (&sums)[TN], int column, int place, int n,
+                                          Finish finish_at) {
 #pragma unroll
-  for (int e = 0; e < 4; ++e) values[e] = finish(sums[e], bias, min(column + e, n - 1));
-  if constexpr (WIDE) {
-    if (column < n) *reinterpret_cast<float4*>(c) = make_float4(values[0], values[1], values[2], values[3]);
-  } else {
+  for (int j = 0; j < TN; j += 4) {
+    if constexpr (WIDE && B_ACROSS) {
+      const int to = column + B::line(j, place);
+      if (to < n) {
+        *reinterpret_cast<float4*>(c + to) = make_float4(finish_at(sums[j], to), finish_at(sums[j + 1], to + 1),
+                                                         finish_at(sums[j + 2], to + 2), finish_at(sums[j + 3], to + 3));
+      }
+    } else {
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      if (column + e < n) c[e] = values[e];
+      for (int e = 0; e < 4; ++e) {
+        const int to = column + B::line(j + e, place);
+        if (to < n) c[to] = finish_at(sums[j + e], to);
+      }
     }
   }
 }
 
 template <bool WIDE>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, scalar_t* c,
-                                          int m, int n, int k) {
-  __shared__ __align__(16) A::Slice slices_a[2];
-  __shared__ __align__(16) B::Slice slices_b[2];
+                                          float* partial, int m, int n, int k) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  const u32 slices = ak::shared_address(memory);
   int row, column;
   place_tile(m, n, row, column);
   const int a_pitch = A_ACROSS ? m : k, b_pitch = B_ACROSS ? n : k;
-  const int down = threadIdx.x / ACROSS_THREADS, across = threadIdx.x % ACROSS_THREADS;
-  A next_a;
-  B next_b;
-  const auto fetch = [&](int at) {
-    next_a.template fetch<WIDE>(a, a_pitch, row, m, at, k);
-    next_b.template fetch<WIDE>(b, b_pitch, column, n, at, k);
+  const ak::TilePart part = ak::split_part<SPLIT_K>(0, (k + BK - 1) / BK, blockIdx.y);
+  const int begin = part.first * BK, end = min(k, begin + part.count * BK);
+  const int lane = ak::lane_index(), warp = ak::warp_index();
+  constexpr int kAcross = B::kPlaces / 8;  // warps beside each other
+  const int down = warp / kAcross * 4 + lane / 8, across = warp % kAcross * 8 + lane % 8;
+
+  // Slices after the last are zeros: they keep the count of copies under way the same.
+  const scalar_t* from_a = A::source(a, a_pitch, row, begin);
+  const scalar_t* from_b = B::source(b, b_pitch, column, begin);
+  int steps = end - begin;
+  const auto fetch = [&](int stage) {
+    const u32 to = slices + stage * STAGE_BYTES;
+    A::template fetch<WIDE>(to, from_a, a_pitch, m - row, steps);
+    B::template fetch<WIDE>(to + A_BYTES, from_b, b_pitch, n - column, steps);
+    ak::commit_copies();
+    from_a += A_ACROSS ? static_cast<long long>(BK) * a_pitch : BK;
+    from_b += B_ACROSS ? static_cast<long long>(BK) * b_pitch : BK;
+    steps -= BK;
   };
+  for (int stage = 0; stage < STAGES - 1; ++stage) fetch(stage);
+
   float sums[TM][TN] = {};
-  fetch(0);
-  int turn = 0;
-  for (int at = 0; at < k; at += BK, turn ^= 1) {
-    next_a.store(slices_a[turn]);
-    next_b.store(slices_b[turn]);
-    __syncthreads();
-    fetch(at + BK);
+  A held_a;
+  B held_b;
+  ak::wait_copies<STAGES - 2>();
+  __syncthreads();
+  held_a.load_first(slices, down);
+  held_b.load_first(slices + A_BYTES, across);
+  int stage = 0, free = STAGES - 1;  // the one in use, the one before it
+  for (int slice = 0; slice < part.count; ++slice) {
+    u32 next = slices + stage * STAGE_BYTES;  // where the next step lies
 #pragma unroll
     for (int kk = 0; kk < BK; ++kk) {
-      float x[TM], y[TN];
-      A::load(x, slices_a[turn], kk, down);
-      B::load(y, slices_b[turn], kk, across);
+      const int then = (kk + 1) % BK;
+      if (then == 0) {  // everyone has loaded the last of this slice, and the next has arrived
+        ak::wait_copies<STAGES - 2>();
+        __syncthreads();
+        free = stage;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        next = slices + stage * STAGE_BYTES;
+      }
+      if constexpr (A_ACROSS) held_a.load_step(next, down, then);
+      if constexpr (B_ACROSS) held_b.load_step(next + A_BYTES, across, then);
+      if (kk == 0) fetch(free);
 #pragma unroll
       for (int i = 0; i < TM; ++i) {
 #pragma unroll
-        for (int j = 0; j < TN; ++j) sums[i][j] = fmaf(x[i], y[j], sums[i][j]);
+        for (int j = 0; j < TN; ++j) sums[i][j] = fmaf(held_a.at(i, kk), held_b.at(j, kk), sums[i][j]);
+        if constexpr (!A_ACROSS) {
+          if (then % 4 == 0) held_a.load_line(next, down, then, i);
+        }
+      }
+      if constexpr (!B_ACROSS) {
+        if (then % 4 == 0) {
+#pragma unroll
+          for (int j = 0; j < TN; ++j) held_b.load_line(next + A_BYTES, across, then, j);
+        }
       }
     }
   }
+  ak::wait_copies<0>();
+
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
-    const int to = row + i / 4 * (BM / (TM / 4)) + down * 4 + i % 4;
+    const int to = row + A::line(i, down);
     if (to >= m) continue;
-#pragma unroll
-    for (int part = 0; part < TN / 4; ++part) {
-      const int at = column + part * (BN / (TN / 4)) + across * 4;
-      write_vector<WIDE>(c + static_cast<long long>(to) * n + at, &sums[i][part * 4], bias, at, n);
+    const long long line = static_cast<long long>(to) * n;
+    if constexpr (SPLIT_K > 1) {
+      float* part_sums = partial + static_cast<long long>(blockIdx.y) * m * n + line;
+      write_row<WIDE>(part_sums, sums[i], column, across, n, [](float sum, int) { return sum; });
+    } else {
+      write_row<WIDE>(c + line, sums[i], column, across, n, [&](float sum, int at) { return finish(sum, bias, at); });
     }
   }
 }
 
-// a: m x k, b: k x n, c: m x n, in the layouts of the problem.
-__global__ void __launch_bounds__(THREADS, 512 / THREADS)
+// a: m x k, b: k x n, c: m x n, in the layouts of the problem; partial: SPLIT_K x m x n.
+__global__ void __launch_bounds__(THREADS, PER_SM)
     gemm_simt(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-              scalar_t* __restrict__ c, int m, int n, int k) {
-  make_tile<true>(a, b, bias, c, m, n, k);
+              scalar_t* __restrict__ c, float* __restrict__ partial, int m, int n, int k) {
+  make_tile<true>(a, b, bias, c, partial, m, n, k);
 }
 
-__global__ void __launch_bounds__(THREADS, 512 / THREADS)
+__global__ void __launch_bounds__(THREADS, PER_SM)
     gemm_simt_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-                  scalar_t* __restrict__ c, int m, int n, int k) {
-  make_tile<false>(a, b, bias, c, m, n, k);
+                  scalar_t* __restrict__ c, float* __restrict__ partial, int m, int n, int k) {
+  make_tile<false>(a, b, bias, c, partial, m, n, k);
+}
+
+// Adds the parts of a result.
+__global__ void __launch_bounds__(256)
+    gemm_add_up(const float* __restrict__ partial, const scalar_t* __restrict__ bias, scalar_t* __restrict__ c,
+                long long count, int n) {
+  const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  if (at >= count) return;
+  float sum = 0.0f;
+#pragma unroll
+  for (int part = 0; part < SPLIT_K; ++part) sum += partial[part * count + at];
+  c[at] = finish(sum, bias, static_cast<int>(at % n));
 }

@@ -33,11 +33,17 @@ __device__ __forceinline__ u32 remote_address(u32 address, u32 rank) {
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
   return remote;
 }
-/// Reads or writes a float in the cluster's shared memory, at a remote_address.
+/// Reads or writes a float, or four of them (aligned to 16 bytes), in the cluster's shared memory, at a remote_address.
 __device__ __forceinline__ float load_remote(u32 address) {
   float value;
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
+}
+__device__ __forceinline__ float4 load_remote_vector(u32 address) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(address) : "memory");
+  return v;
 }
 __device__ __forceinline__ void store_remote(u32 address, float value) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");

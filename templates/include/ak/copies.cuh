@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies by threads (cp.async), from sm_80 on: 4, 8 or 16 bytes each to shared memory, in groups.
+// Asynchronous copies by threads (cp.async): 4, 8 or 16 bytes each to shared memory, in groups. From sm_80 on; before, the
+// same calls copy at once, through registers.
 //
 // A thread starts copies, closes a group and later waits for groups, oldest first; a barrier of the block then shows
 // them to the others. A pipeline of STAGES buffers keeps STAGES - 1 groups under way:
@@ -13,6 +14,30 @@
 
 namespace ak {
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr bool kAsynchronousCopies = false;
+#else
+constexpr bool kAsynchronousCopies = true;
+#endif
+
+// The first `count` of BYTES bytes, a word at a time; zeros for the others.
+template <int BYTES>
+__device__ __forceinline__ void copy_at_once(u32 to, const void* from, int count) {
+#pragma unroll
+  for (int at = 0; at < BYTES; at += 4) {
+    u32 word = 0;
+    if (count - at >= 4) {
+      word = static_cast<const u32*>(from)[at / 4];
+    } else {
+#pragma unroll
+      for (int i = 0; i < 3; ++i) {
+        if (at + i < count) word |= static_cast<u32>(static_cast<const unsigned char*>(from)[at + i]) << i * 8;
+      }
+    }
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + at), "r"(word) : "memory");
+  }
+}
+
 /// Copies BYTES, or zeros where `inside` does not hold; `from` must be valid all the same. Both are aligned to BYTES.
 /// 16 bytes go past L1. AHEAD: bytes that L2 fetches with them (0, 64, 128, 256).
 template <int BYTES = 16, int AHEAD = 0>
@@ -20,7 +45,9 @@ __device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
   static_assert(AHEAD == 0 || AHEAD == 64 || AHEAD == 128 || AHEAD == 256);
   const int bytes = inside ? BYTES : 0;
-  if constexpr (BYTES < 16) {
+  if constexpr (!kAsynchronousCopies) {
+    copy_at_once<BYTES>(to, from, bytes);
+  } else if constexpr (BYTES < 16) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(BYTES)
                  : "memory");
   } else if constexpr (AHEAD == 0) {
@@ -31,13 +58,27 @@ __device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside
   }
 }
 
+/// Copies the first `count` (0 to BYTES) of BYTES bytes, 4 or 8, and zeros for the others, which are not read.
+template <int BYTES = 4>
+__device__ __forceinline__ void copy_async_head(u32 to, const void* from, int count) {
+  static_assert(BYTES == 4 || BYTES == 8);
+  if constexpr (kAsynchronousCopies) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(count), "n"(BYTES)
+                 : "memory");
+  } else {
+    copy_at_once<BYTES>(to, from, count);
+  }
+}
+
 /// Closes a group of this thread's copies; an empty one counts too.
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void commit_copies() {
+  if constexpr (kAsynchronousCopies) asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 /// Waits until at most LEFT of this thread's groups are under way.
 template <int LEFT>
 __device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+  if constexpr (kAsynchronousCopies) asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
 }  // namespace ak

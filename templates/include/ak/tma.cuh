@@ -13,6 +13,17 @@
 
 namespace ak {
 
+/// How L2 keeps what a copy brings. Costs one instruction to make, once a thread.
+struct CachePolicy {
+  u64 bits;
+};
+/// For what is read once: its lines are the first to be driven out, so that others stay.
+__device__ __forceinline__ CachePolicy evict_first() {
+  CachePolicy policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy.bits));
+  return policy;
+}
+
 /// Brings the box at these coordinates to `to`; `barrier` counts its bytes.
 __device__ __forceinline__ void tma_load(u32 to, const CUtensorMap* map, u32 barrier, int x) {
   asm volatile(
@@ -23,6 +34,13 @@ __device__ __forceinline__ void tma_load(u32 to, const CUtensorMap* map, u32 bar
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void tma_load(u32 to, const CUtensorMap* map, u32 barrier, CachePolicy policy, int x,
+                                         int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(barrier), "l"(policy.bits)
+      : "memory");
 }
 __device__ __forceinline__ void tma_load(u32 to, const CUtensorMap* map, u32 barrier, int x, int y, int z) {
   asm volatile(

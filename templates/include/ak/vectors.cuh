@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs of neighbouring elements, and aligned vector loads and stores with cache hints.
 //
-// A pack is COUNT elements in 2, 4, 8 or 16 bytes of registers; loading or storing it is one instruction of that width.
+// A pack is COUNT elements in 1, 2, 4, 8 or 16 bytes of registers; loading or storing it is one instruction of that width.
 // Addresses are multiples of the pack's size. 16 bytes a thread reach the bandwidth of device memory with the fewest
 // instructions.
 #pragma once
@@ -11,6 +11,10 @@ namespace ak {
 // Built-in types that the cache-hint intrinsics know, by size.
 template <int BYTES>
 struct RawBytes;
+template <>
+struct RawBytes<1> {
+  using type = unsigned char;
+};
 template <>
 struct RawBytes<2> {
   using type = unsigned short;

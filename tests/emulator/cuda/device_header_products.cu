@@ -4,6 +4,7 @@
 #include <ak/barriers.cuh>
 #include <ak/fragments.cuh>
 #include <ak/mma.cuh>
+#include <ak/ragged.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/wgmma_fp8.cuh>
 #include <ak/wgmma_int8.cuh>
@@ -35,6 +36,13 @@ __global__ void transpose_matrices(const unsigned int* x, unsigned int* y) {
   ak::store_matrices_transposed(ak::shared_address(&to[lane % 16][lane / 16 * 4]), m[0], m[2], m[1], m[3]);
   __syncwarp();
   for (int i = lane; i < 128; i += 32) y[i] = to[i / 8][i % 8];
+}
+
+// c (m x n) = a b, each by rows or, ACROSS the other way, by columns.
+template <bool A_ACROSS, bool B_ACROSS>
+__global__ void ragged(const __half* a, const __half* b, float* c, int m, int n, int k) {
+  ak::ragged_product<__half, A_ACROSS, B_ACROSS>(a, b, m, n, k,
+                                                 [&](float sum, int row, int column) { c[row * n + column] = sum; });
 }
 
 // Lines of 32 bytes into lines of 128 swizzled ones: the first quarter of each.

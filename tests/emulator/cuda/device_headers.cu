@@ -24,7 +24,7 @@ __device__ void copy_packs(const T* x, T* y, int packs) {
 
 extern "C" {
 
-// ---- vectors: x and y have 64 bytes for each of the four parts
+// ---- vectors: x and y have 64 bytes for each of the five parts
 
 __global__ void vectors(const unsigned char* x, unsigned char* y) {
   using ak::Cache;
@@ -35,6 +35,7 @@ __global__ void vectors(const unsigned char* x, unsigned char* y) {
                                                               reinterpret_cast<unsigned int*>(y + 128), 8);
   copy_packs<float, 4, Cache::l2, Cache::streaming>(reinterpret_cast<const float*>(x + 192),
                                                     reinterpret_cast<float*>(y + 192), 4);
+  copy_packs<unsigned char, 1, Cache::streaming, Cache::plain>(x + 256, y + 256, 64);
 }
 
 __global__ void pack_sums(const __half* x, float* y) { y[threadIdx.x] = ak::sum_of(ak::load<8>(x + threadIdx.x * 8)); }
@@ -137,9 +138,12 @@ __global__ void tma_box(const __grid_constant__ CUtensorMap from, const __grid_c
   if (threadIdx.x == 0) {
     ak::prefetch_map(&from);
     ak::barrier_expect(full, 1024);
-    ak::tma_load(at, &from, full, 64, 8);
+    ak::tma_load(at, &from, full, 64, 0);
+    ak::barrier_wait(full, 0);
+    ak::barrier_expect(full, 1024);  // another box over it, which L2 need not keep
+    ak::tma_load(at, &from, full, ak::evict_first(), 64, 8);
   }
-  ak::barrier_wait(full, 0);
+  ak::barrier_wait(full, 1);
   for (int i = threadIdx.x; i < 64; i += blockDim.x)  // the first element of every chunk, by line and chunk
     chunks[i] = *reinterpret_cast<const unsigned short*>(tile + ak::swizzled(i / 8, i % 8));
   __syncthreads();
@@ -206,6 +210,17 @@ __global__ void copies_arrive(const int* x, int* y) {
   ak::barrier_wait(full, 0);
   y[threadIdx.x] = words[127 - threadIdx.x * 4];
 }
+// Vectors that lie in the next block of the cluster.
+__global__ void neighbours_vectors(float4* y) {
+  __shared__ float4 own[32];
+  const ak::u32 rank = ak::cluster_rank(), next = (rank + 1) % ak::cluster_size();
+  const float first = rank * 128.0f + threadIdx.x * 4.0f;
+  own[threadIdx.x] = make_float4(first, first + 1, first + 2, first + 3);
+  ak::cluster_sync();
+  y[rank * 32 + threadIdx.x] =
+      ak::load_remote_vector(ak::remote_address(ak::shared_address(own + threadIdx.x), next));
+  ak::cluster_sync();
+}
 __global__ void neighbours(float* y) {
   __shared__ float own;
   __shared__ __align__(8) unsigned long long barrier;
@@ -250,6 +265,18 @@ __global__ void small_copies(const int* x, int* y) {
   ak::wait_copies<0>();
   __syncthreads();
   for (int i = threadIdx.x; i < 96; i += 32) y[i] = words[i];
+}
+
+// The first i % 5 bytes of word i, and the first i % 9 of pair i.
+__global__ void heads(const int* x, int* y) {
+  __shared__ __align__(16) int words[96];
+  const int i = threadIdx.x;
+  ak::copy_async_head(ak::shared_address(words + i), x + i, i % 5);
+  ak::copy_async_head<8>(ak::shared_address(words + 32 + i * 2), x + 32 + i * 2, i % 9);
+  ak::commit_copies();
+  ak::wait_copies<0>();
+  __syncthreads();
+  for (int at = i; at < 96; at += 32) y[at] = words[at];
 }
 
 // ---- functions and epilogue

@@ -97,6 +97,38 @@ TEST_CASE("ak/mma.cuh multiplies every element type, with A through ak/fragments
     check_product("mma_product<" + type.name + ">", 32, 16, 8, type, type, 1, 1);
 }
 
+TEST_CASE("ak/ragged.cuh multiplies matrices whose lines begin anywhere, in either layout") {
+  constexpr int kRows = 67, kColumns = 65, kDepth = 37;
+  for (const bool a_across : {false, true}) {
+    const bool b_across = !a_across;
+    std::vector<int> a, b, expected;
+    const auto bits_of_a = random_halves(kRows * kDepth, a, 4),
+               bits_of_b = random_halves(kDepth * kColumns, b, 5);
+    const auto at = [](const std::vector<int>& matrix, int line, int place, int width) {
+      return matrix[static_cast<std::size_t>(line * width + place)];
+    };
+    for (int row = 0; row < kRows; ++row) {
+      for (int column = 0; column < kColumns; ++column) {
+        int sum = 0;
+        for (int k = 0; k < kDepth; ++k)
+          sum += (a_across ? at(a, k, row, kRows) : at(a, row, k, kDepth)) *
+                 (b_across ? at(b, k, column, kColumns) : at(b, column, k, kDepth));
+        expected.push_back(sum);
+      }
+    }
+    CudaProgram program =
+        library_kernel("device_header_products.cu", a_across ? "ragged<true, false>" : "ragged<false, true>");
+    const auto c = program.memory(expected.size() * 4);
+    program.argument(program.upload(bits_of_a)).argument(program.upload(bits_of_b)).argument(c);
+    program.argument(kRows).argument(kColumns).argument(kDepth);
+    LaunchRequest request;
+    request.grid = {2, 2, 1};
+    request.block = {128, 1, 1};
+    program.launch_cleanly(request);
+    check_equal(program.download<float>(c, expected.size()), expected);
+  }
+}
+
 TEST_CASE("ak/fragments.cuh transposes matrices on their way back") {
   std::vector<int> values;
   const auto bits = random_halves(256, values, 3);

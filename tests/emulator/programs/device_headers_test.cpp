@@ -79,11 +79,11 @@ TensorMap map_of_floats(std::uint64_t address, const std::vector<cuuint64_t>& ex
 
 TEST_CASE("ak/vectors.cuh loads and stores packs of every width with every hint") {
   CudaProgram program = header_program("vectors");
-  const auto bytes = random_integers<std::uint8_t>(256, 256);
-  const auto y = program.memory(256);
+  const auto bytes = random_integers<std::uint8_t>(320, 256);
+  const auto y = program.memory(320);
   program.argument(program.upload(bytes)).argument(y);
   program.launch_cleanly(blocks_of(1, 8));
-  check_equal(program.download<std::uint8_t>(y, 256), bytes);
+  check_equal(program.download<std::uint8_t>(y, 320), bytes);
 }
 
 TEST_CASE("ak/vectors.cuh adds the elements of a pack up") {
@@ -204,6 +204,18 @@ TEST_CASE("ak/clusters.cuh gives every thread of a cluster the sum over its bloc
   });
 }
 
+TEST_CASE("ak/clusters.cuh reads vectors of another block") {
+  CudaProgram program = header_program("neighbours_vectors");
+  std::vector<float> expected;
+  for (int i = 0; i < 256; ++i) expected.push_back(static_cast<float>((i + 128) % 256));
+  const auto y = program.memory(1024);
+  program.argument(y);
+  LaunchRequest request = blocks_of(2, 32);
+  request.cluster = {2, 1, 1};
+  program.launch_cleanly(request);
+  check_equal(program.download<float>(y, 256), expected);
+}
+
 TEST_CASE("ak/tma.cuh brings a box and writes it back, and ak/swizzle.cuh finds its chunks") {
   constexpr int kColumns = 128, kLines = 16;
   const auto x = random_integers<std::uint16_t>(kColumns * kLines, 30000);
@@ -309,6 +321,20 @@ TEST_CASE("ak/copies.cuh copies 4 and 8 bytes, too") {
   program.argument(program.upload(x)).argument(y);
   program.launch_cleanly(blocks_of(1, 32));
   check_equal(program.download<int>(y, 96), expected);
+}
+
+TEST_CASE("ak/copies.cuh copies the first bytes of a word or a pair, and zeros behind them") {
+  const auto x = random_integers<std::uint8_t>(384, 256);
+  std::vector<std::uint8_t> expected = x;
+  for (std::size_t i = 0; i < 384; ++i) {
+    const bool inside = i < 128 ? i % 4 < i / 4 % 5 : i % 8 < (i - 128) / 8 % 9;
+    if (!inside) expected[i] = 0;
+  }
+  CudaProgram program = header_program("heads");
+  const auto y = program.memory(384);
+  program.argument(program.upload(x)).argument(y);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<std::uint8_t>(y, 384), expected);
 }
 
 TEST_CASE("ak/functions.cuh agrees with the functions in double precision") {
