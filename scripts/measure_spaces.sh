@@ -17,6 +17,8 @@ spaces() {
 --algorithm softmax --dtype bf16 --template softmax_registers.cu|M=8192,N=4096 M=1024,N=4096 M=4096,N=8192 M=65536,N=512
 --algorithm softmax --dtype fp32 --template softmax_online.cu|M=2048,N=8192 M=512,N=4096 M=128,N=131072 M=8192,N=4096
 --algorithm gemm --template gemm_wgmma.cu|M=4096,N=4096,K=4096 M=1024,N=1024,K=1024 M=64,N=4096,K=16384 M=512,N=512,K=512
+--algorithm gemm --template gemm_skinny.cu|M=64,N=4096,K=16384 M=8,N=14336,K=4096 M=128,N=4096,K=4096 M=16,N=128256,K=4096
+--algorithm gemm --template gemm_stream.cu|M=1,N=4096,K=4096 M=1,N=14336,K=4096 M=4,N=4096,K=14336 M=8,N=4096,K=4096
 --algorithm gemm --template gemm_mma.cu|M=4096,N=4096,K=4096 M=1024,N=1024,K=1024 M=512,N=512,K=512 M=64,N=4096,K=16384
 --algorithm gemm --dtype fp32 --template gemm_simt.cu|M=2048,N=2048,K=2048 M=512,N=512,K=512 M=1000,N=1000,K=1000
 --algorithm flash_attention --template attention_wgmma.cu|B=4,H=16,G=16,S=2048,T=2048 B=8,H=16,G=16,S=512,T=512 B=1,H=16,G=16,S=8192,T=8192

@@ -3,12 +3,12 @@
   "tunables": {
     "BM": {"values": [32, 64, 128, 256], "default": 128},
     "BN": {"values": [32, 64, 128, 256], "default": 256},
-    "BK": {"values": [8, 16, 32], "default": 16},
+    "BK": {"values": [8, 16], "default": 16},
     "TM": {"values": [4, 8, 16], "default": 16},
     "TN": {"values": [4, 8, 16], "default": 8},
     "STAGES": {"values": [2, 3, 4], "default": 3},
     "PER_SM": {"values": [1, 2, 3, 4], "default": 1},
-    "SPLIT_K": {"values": [1, 2, 4], "default": 1},
+    "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
   "constraints": [
@@ -18,9 +18,10 @@
     "BM * BK % (BM * BN // (TM * TN) * 4) == 0 and BN * BK % (BM * BN // (TM * TN) * 4) == 0",
     "32 <= TM * TN <= 128",
     "BM * BN // (TM * TN) * PER_SM * (TM * TN + (4 if a_layout == 'row' else 2) * TM + (2 if b_layout == 'row' else 4) * TN + 24) <= 65536",
-    "BM * BN // (TM * TN) * PER_SM >= 256 or SPLIT_K > 1",
+    "256 <= BM * BN // (TM * TN) * PER_SM <= 512",
+    "32 <= BK * STAGES <= 64",
     "STAGES * (BM + BN) * BK * 4 <= SHARED_BYTES_PER_BLOCK // PER_SM - 1024",
-    "SPLIT_K == 1 or GROUP == 8"
+    "SPLIT_K == 1 or GROUP == 8 and BM <= 128 and PER_SM >= 2"
   ],
   "let": {
     "A_LINE": "K if a_layout == 'row' else M",

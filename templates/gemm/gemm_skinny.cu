@@ -13,11 +13,12 @@
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
     "SPLIT_K * SHARE <= 8",
-    "BM >= 8 * SHARE",
+    "SHARE == 1 or BM >= 32",
     "a_layout == 'row' or BM >= 64",
     "RING + 1024 + (BN // 16 * 512 if SPLIT_K == 1 else 0) <= (SHARED_BYTES_PER_BLOCK if PER_SM == 1 else 115712) - 512",
     "SPLIT_K == 1 or BM * (BN + 4) * 4 <= RING",
-    "RING * PER_SM >= 65536"
+    "RING * PER_SM >= 98304",
+    "PER_SM * (BN * 2 + 32) * (BM // 2 + 32) <= 65536"
   ],
   "let": {
     "RING": "STAGES * DEPTH * (BM + BN) * 128",
@@ -341,6 +342,8 @@ __global__ void __launch_bounds__(WARPS * 32 + 32, PER_SM)
   shared.empty = shared.full + STAGES * 8;
   shared.results = shared.full + 512;
   if (threadIdx.x == 0) {
+    ak::prefetch_map(&map_a);
+    ak::prefetch_map(&map_b);
     for (int stage = 0; stage < STAGES; ++stage) {
       ak::barrier_init(shared.full + stage * 8, 1);
       ak::barrier_init(shared.empty + stage * 8, WARPS * SHARE);
