@@ -21,22 +21,40 @@
     "A_LINE": "(K if a_layout == 'row' else M) * sizeof_a",
     "B_LINE": "(N if b_layout == 'row' else K) * sizeof_b",
     "WIDE": "A_LINE % 16 == 0 and B_LINE % 16 == 0 and N * sizeof_c % 16 == 0",
-    "WORDS": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and not WIDE",
+    "CHUNKS": "A_LINE % 16 == 0 and B_LINE % 16 == 0",
+    "WORDS": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and not CHUNKS",
+    "PADDED": "not CHUNKS and not WORDS and M * N >= 512 * (M + N)",
+    "A_LINES": "M if a_layout == 'row' else K",
+    "B_LINES": "K if b_layout == 'row' else N",
+    "A_PITCH": "round_up(A_LINE, 16) // sizeof_a",
+    "B_PITCH": "round_up(B_LINE, 16) // sizeof_b",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
     "THREADS": "BM // WM * (BN // WN) * 32",
     "SHARED": "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8))"
   },
-  "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"}],
+  "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"},
+                {"name": "padded_a", "dtype": "dtype", "count": "A_LINES * A_PITCH if PADDED else 0"},
+                {"name": "padded_b", "dtype": "dtype", "count": "B_LINES * B_PITCH if PADDED else 0"}],
   "launches": [
     {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
      "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
+    {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
+     "args": ["a", "padded_a", {"i64": "A_LINES"}, {"i32": "A_LINE // sizeof_a"}, {"i32": "A_PITCH"}], "when": "PADDED"},
+    {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
+     "args": ["b", "padded_b", {"i64": "B_LINES"}, {"i32": "B_LINE // sizeof_b"}, {"i32": "B_PITCH"}], "when": "PADDED"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["padded_a", "padded_b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
+              {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "PADDED"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
+              {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "CHUNKS and not WIDE"},
     {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
      "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WORDS"},
     {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
      "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
-     "when": "not WIDE and not WORDS"},
+     "when": "not CHUNKS and not WORDS and not PADDED"},
     {"kernel": "gemm_add_up", "grid": ["ceil_div(M * N, 1024)"], "block": [256],
      "args": ["partial", {"optional": "bias"}, "c", {"i64": "M * N"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
@@ -59,6 +77,9 @@
 // launch adds them up, in the same order every time.
 // ALIGN: what all lines are multiples of. Lines of 16 bytes are copied in chunks, lines of 4 in words, as asynchronously.
 // In other shapes some lines begin within a word: they go through registers, shifted, and wait there during the products.
+// Where M N / (M + N) is 512 or more, the operands of such shapes are copied to lines of whole chunks first. On an H200 that
+// is a picosecond an element of 16 bits (read and written, at 4 TB/s); the products with it, 1024 operations or more an
+// element at some 400 TFLOP/s, take 2.6, of which lines that begin within words would cost more than that again.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -67,6 +88,7 @@
 #include <ak/fragments.cuh>
 #include <ak/functions.cuh>
 #include <ak/mma.cuh>
+#include <ak/pad.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 
@@ -388,9 +410,9 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
   column = at.column * BN;
 }
 
-template <int ALIGN>
+template <int ALIGN, bool WIDE = false>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, result_t* c,
-                                          sum_t* partial, int m, int n, int k) {
+                                          sum_t* partial, int m, int n, int k, int a_pitch, int b_pitch) {
   extern __shared__ __align__(128) unsigned char memory[];
   const u32 slices = ak::shared_address(memory);
   int row, column;
@@ -398,7 +420,6 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
   const int all = (k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K;
   const int first = static_cast<int>(blockIdx.y) * share, count = min(share, all - first);
   const int begin = first * BK, end = min(k, begin + share * BK);
-  const int a_pitch = A_ACROSS ? m : k, b_pitch = B_ACROSS ? n : k;
   const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
 
   A::Held held_a;
@@ -453,10 +474,10 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
   sum_t* staged = reinterpret_cast<sum_t*>(memory) + warp * 16 * PITCH;
   if constexpr (SPLIT_K > 1) {
     sum_t* part = partial + static_cast<long long>(blockIdx.y) * m * n;
-    write_tile<ALIGN == 16>(sums, staged, part, row + warp_row, column + warp_column, m, n,
+    write_tile<WIDE>(sums, staged, part, row + warp_row, column + warp_column, m, n,
                      [](sum_t sum, int) { return sum; });
   } else {
-    write_tile<ALIGN == 16>(sums, staged, c, row + warp_row, column + warp_column, m, n,
+    write_tile<WIDE>(sums, staged, c, row + warp_row, column + warp_column, m, n,
                      [&](sum_t sum, int at) { return finish(sum, bias, at); });
   }
 }
@@ -465,19 +486,32 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
 __global__ void __launch_bounds__(THREADS)
     gemm_mma(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
              result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<16>(a, b, bias, c, partial, m, n, k);
+  make_tile<16, true>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+}
+
+// The same for a and b in lines of a_pitch and b_pitch elements, multiples of 16 bytes.
+__global__ void __launch_bounds__(THREADS)
+    gemm_mma_chunks(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
+                    result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k, int a_pitch,
+                    int b_pitch) {
+  make_tile<16>(a, b, bias, c, partial, m, n, k, a_pitch, b_pitch);
+}
+
+__global__ void __launch_bounds__(256)
+    gemm_pad(const scalar_t* __restrict__ from, scalar_t* __restrict__ to, long long lines, int width, int pitch) {
+  ak::pad_lines(from, to, lines, width, pitch);
 }
 
 __global__ void __launch_bounds__(THREADS)
     gemm_mma_words(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
                    result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<4>(a, b, bias, c, partial, m, n, k);
+  make_tile<4>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 __global__ void __launch_bounds__(THREADS)
     gemm_mma_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
                  result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<1>(a, b, bias, c, partial, m, n, k);
+  make_tile<1>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 // Adds the parts of 4 neighbouring results.

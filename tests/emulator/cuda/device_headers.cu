@@ -9,6 +9,7 @@
 #include <ak/functions.cuh>
 #include <ak/handover.cuh>
 #include <ak/narrow.cuh>
+#include <ak/pad.cuh>
 #include <ak/philox.cuh>
 #include <ak/reduce.cuh>
 #include <ak/swizzle.cuh>
@@ -265,6 +266,10 @@ __global__ void small_copies(const int* x, int* y) {
   ak::wait_copies<0>();
   __syncthreads();
   for (int i = threadIdx.x; i < 96; i += 32) y[i] = words[i];
+}
+
+__global__ void padded(const unsigned short* x, unsigned short* y, int lines, int width, int pitch) {
+  ak::pad_lines(x, y, lines, width, pitch);
 }
 
 // The first i % 5 bytes of word i, and the first i % 9 of pair i.

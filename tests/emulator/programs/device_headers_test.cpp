@@ -337,6 +337,21 @@ TEST_CASE("ak/copies.cuh copies the first bytes of a word or a pair, and zeros b
   check_equal(program.download<std::uint8_t>(y, 384), expected);
 }
 
+TEST_CASE("ak/pad.cuh lengthens lines to whole chunks, with zeros behind them") {
+  constexpr int kLines = 13, kWidth = 21, kPitch = 24;
+  const auto x = random_integers<std::uint16_t>(kLines * kWidth, 30000);
+  std::vector<std::uint16_t> expected;
+  for (int i = 0; i < kLines * kPitch; ++i) {
+    const int column = i % kPitch;
+    expected.push_back(column < kWidth ? x[static_cast<std::size_t>(i / kPitch * kWidth + column)] : 0);
+  }
+  CudaProgram program = header_program("padded");
+  const auto y = program.memory(expected.size() * 2);
+  program.argument(program.upload(x)).argument(y).argument(kLines).argument(kWidth).argument(kPitch);
+  program.launch_cleanly(blocks_of(2, 64));
+  check_equal(program.download<std::uint16_t>(y, expected.size()), expected);
+}
+
 TEST_CASE("ak/functions.cuh agrees with the functions in double precision") {
   std::vector<float> x;
   for (int i = -80; i <= 80; ++i) x.push_back(static_cast<float>(i) / 8.0f + 0.03f);
