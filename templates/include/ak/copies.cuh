@@ -70,6 +70,19 @@ __device__ __forceinline__ void copy_async_head(u32 to, const void* from, int co
   }
 }
 
+/// A policy for L2, as copies take it: lines that are read once are the first to be driven out.
+__device__ __forceinline__ u64 evict_first() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+/// Copies 16 bytes under an L2 policy, or zeros.
+__device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside, u64 policy) {
+  const int bytes = inside ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes),
+               "l"(policy) : "memory");
+}
+
 /// Closes a group of this thread's copies; an empty one counts too.
 __device__ __forceinline__ void commit_copies() {
   if constexpr (kAsynchronousCopies) asm volatile("cp.async.commit_group;" ::: "memory");

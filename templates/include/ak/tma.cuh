@@ -91,6 +91,13 @@ __device__ __forceinline__ void bulk_load(u32 to, const void* from, u32 bytes, u
                "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
+/// The same under an L2 policy, such as evict_first() (copies.cuh).
+__device__ __forceinline__ void bulk_load(u32 to, const void* from, u32 bytes, u32 barrier, u64 policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(barrier), "l"(policy) : "memory");
+}
+
 /// Closes a group of this thread's stores.
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 /// Waits until at most LEFT groups still read shared memory: those before may be overwritten.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of linear layers from their sums: scales, bias, activation or a gated pair, eight neighbours at a time.
+//
+// Kernels that multiply weights by rows have the sums of neighbouring lines of the weight next to each other in shared
+// memory or a workspace. A Store takes kLines of them, all of one row, and writes eight results or fewer at the end:
+// 16 bytes where rows are whole vectors. Steps are those of epilogue.cuh.
+#pragma once
+
+#include <ak/epilogue.cuh>
+#include <ak/vectors.cuh>
+
+namespace ak {
+
+/// Sums as they are: adding zero.
+struct AsItIs {
+  __device__ __forceinline__ float operator()(float sum, int, int) const { return sum; }
+};
+
+// Writes the first `inside` of eight values; as one vector where every row of the matrix is whole ones.
+template <class T>
+__device__ __forceinline__ void store_eight(T* to, const T (&values)[8], int inside, bool whole) {
+  constexpr int kCount = 16 / sizeof(T);
+  if (whole) {
+#pragma unroll
+    for (int part = 0; part < 8 / kCount; ++part) {
+      Pack<T, kCount> pack;
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) pack.value[e] = values[part * kCount + e];
+      store(to + part * kCount, pack);
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      if (e < inside) to[e] = values[e];
+    }
+  }
+}
+
+/// y[row][line] = step(sum, row, line), rounded to Out.
+template <class Out, class Step>
+struct StoreResults {
+  static constexpr int kLines = 8;
+  Out* y;
+  int columns;
+  Step step;
+  template <class Sum>
+  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
+    Out values[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      values[e] = static_cast<Out>(step(static_cast<float>(sums[e]), row, min(line + e, columns - 1)));
+    }
+    store_eight(y + static_cast<long long>(row) * columns + line, values, columns - line, columns % 8 == 0);
+  }
+};
+
+template <class Out, class Step>
+__device__ __forceinline__ StoreResults<Out, Step> store_results(Out* y, int columns, Step step) {
+  return {y, columns, step};
+}
+
+/// Of every 16 lines eight are gates and eight what they let through: y[row][line / 2 + i] = silu(gate) * up.
+template <class Out>
+struct StoreGated {
+  static constexpr int kLines = 16;
+  Out* y;
+  int columns;
+  template <class Sum>
+  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
+    Out values[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) values[e] = static_cast<Out>(swiglu(sums[e], sums[8 + e]));
+    const int column = line / 2;
+    store_eight(y + static_cast<long long>(row) * columns + column, values, columns - column, columns % 8 == 0);
+  }
+};
+
+/// Part `part` of the sums of a split product: parts[part][row][line] of rows x lines.
+template <class Sum>
+struct StoreSums {
+  static constexpr int kLines = 8;
+  Sum* parts;
+  int lines;
+  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
+    Sum values[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) values[e] = sums[e];
+    store_eight(parts + static_cast<long long>(row) * lines + line, values, lines - line,
+                lines % 4 == 0 && lines - line >= 8);
+  }
+};
+
+/// Adds up the parts of kLines neighbouring sums in their order and stores the results; thread `i` of the launch.
+template <int PARTS, class Sum, class Store>
+__device__ __forceinline__ void add_parts(const Sum* parts, int rows, int lines, long long i, Store store) {
+  const int across = (lines + Store::kLines - 1) / Store::kLines;
+  if (i >= static_cast<long long>(rows) * across) return;
+  const int row = static_cast<int>(i / across), line = static_cast<int>(i % across) * Store::kLines;
+  Sum sums[Store::kLines] = {};
+#pragma unroll
+  for (int part = 0; part < PARTS; ++part) {
+    const Sum* from = parts + (static_cast<long long>(part) * rows + row) * lines + line;
+#pragma unroll
+    for (int e = 0; e < Store::kLines; ++e) {
+      if (line + e < lines) sums[e] += from[e];
+    }
+  }
+  store(sums, row, line);
+}
+
+}  // namespace ak
