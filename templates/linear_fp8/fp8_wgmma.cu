@@ -1,0 +1,147 @@
+/* alphakernel
+{
+  "tunables": {
+    "BM": {"values": [8, 16, 32, 64, 96, 128, 160, 192, 256], "default": 128},
+    "CONSUMERS": {"values": [1, 2, 4], "default": 2},
+    "BLOCKS": {"values": [1, 2], "default": 1},
+    "BK": {"values": [128, 256], "default": 128},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
+    "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
+    "SHARE": {"values": [1, 2], "default": 1},
+    "GROUP": {"values": [1, 8], "default": 8},
+    "PROMOTE": {"values": [0, 1, 2, 4], "default": 1}
+  },
+  "constraints": [
+    "ARCH == 90",
+    "scales != 'block' or PROMOTE == 1 and BK == 128",
+    "BLOCKS * (BM // 2 * (1 if PROMOTE == 0 else 2) + 8) + 48 <= (104 if CONSUMERS == 4 else 224)",
+    "SPLIT_K == 1 or SHARE == 1",
+    "BM // SHARE >= 8",
+    "SPLIT_K == 1 or GROUP == 8",
+    "1024 + max(STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448"
+  ],
+  "let": {
+    "PACKED_BLOCKS": "ceil_div(K, 256) * 2",
+    "RING": "STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024)",
+    "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
+    "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
+    "TILES": "ceil_div(N, CONSUMERS * BLOCKS * 64 * SHARE) * ceil_div(M, BM)",
+    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
+  },
+  "workspace": [
+    {"name": "packed", "dtype": "uint8", "count": "ceil_div(N, 64) * PACKED_BLOCKS * 8192", "prepared": true}
+  ],
+  "tensor_maps": [
+    {"name": "map_x", "tensor": "x", "dtype": "uint8", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K", "M"], "strides_bytes": ["K"], "box": [128, "BM // SHARE"]}
+  ],
+  "prepare": [
+    {"kernel": "pack_weights", "grid": ["PACKED_BLOCKS", "ceil_div(N, 64)"], "block": [128],
+     "args": ["weight", "packed", {"i32": "N"}, {"i32": "K"}]}
+  ],
+  "launches": [
+    {"kernel": "linear_fp8", "grid": ["CLUSTERS * SPLIT_K * SHARE"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["SPLIT_K * SHARE"], "shared_bytes": "SHARED", "when": "K % 16 == 0",
+     "args": ["map_x", "packed", "x_scale", "weight_scale", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+    {"kernel": "linear_any", "grid": ["ceil_div(N, 64) * ceil_div(M, 32)"], "block": [128],
+     "shared_bytes": "2 * (32 + 64) * 128", "when": "K % 16 != 0",
+     "args": ["x", "packed", "x_scale", "weight_scale", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y = x W^T of fp8 numbers on Hopper's matrix units. `prepare` packs the weights so that 16 bytes of a lane are a
+// matrix operand, which wgmma takes from registers. The product is ak/linear_wgmma.cuh: out^T = W x^T, so that BM rows
+// of x, 8 to 256, are the instruction's columns; slices come by the tensor memory accelerator. SPLIT_K blocks of a
+// cluster share a tile along k and add up in each other's shared memory; SHARE blocks of a cluster share rows of x.
+//
+// The units keep sums to about 14 bits. PROMOTE: after so many slices they are added to float32 registers, and begin
+// again; 0: never. Scales of blocks ask for 1, and are applied there.
+// Rows of x that are no multiples of 16 bytes cannot be described to the accelerator: they take linear_any.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <ak/linear_mma.cuh>
+#include <ak/linear_results.cuh>
+#include <ak/linear_wgmma.cuh>
+#include <ak/packed_weights.cuh>
+#include <ak/wgmma_fp8.cuh>
+
+#ifndef ALPHAKERNEL
+constexpr int BM = 128;
+constexpr int CONSUMERS = 2;
+constexpr int BLOCKS = 1;
+constexpr int BK = 128;
+constexpr int STAGES = 4;
+constexpr int SPLIT_K = 1;
+constexpr int SHARE = 1;
+constexpr int GROUP = 8;
+constexpr int PROMOTE = 1;
+using scalar_t = __nv_bfloat16;
+#define AK_SCALES_BLOCK 1
+#endif
+
+using Weights = ak::PlainWeights<ak::e4m3>;
+
+// Scales of the whole sum: of the row of x and of the line of the weight, or of both tensors. Those of blocks are
+// applied to the sums of every 128 of k.
+#ifdef AK_SCALES_BLOCK
+constexpr bool SCALED = true;
+#else
+constexpr bool SCALED = false;
+#endif
+struct SumScales {
+  const float* x;
+  const float* weight;
+  __device__ __forceinline__ float operator()(float sum, int row, int column) const {
+#if defined(AK_SCALES_ROW)
+    return sum * (x[row] * weight[column]);
+#elif defined(AK_SCALES_BLOCK)
+    return sum;
+#else
+    return sum * (x[0] * weight[0]);
+#endif
+  }
+};
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, PROMOTE, SCALED>;
+using Store = ak::StoreResults<scalar_t, SumScales>;
+
+__device__ __forceinline__ auto scales_along_k(const float* x_scale, const float* weight_scale, int m, int n, int k) {
+  if constexpr (SCALED) {
+    return ak::BlockScales{x_scale, weight_scale, m, n, (k + 127) / 128};
+  } else {
+    return ak::NoScales();
+  }
+}
+
+// A block of 64 lines by 128 of k; zeros past the ends.
+__global__ void __launch_bounds__(128) pack_weights(const unsigned char* weight, unsigned char* packed, int n, int k) {
+  const int first = blockIdx.y * 64, start = blockIdx.x * 128;
+  unsigned char* block = packed + (static_cast<long long>(blockIdx.y) * gridDim.x + blockIdx.x) * Weights::kBytes;
+  ak::pack_block<Weights>(block, [&](int line, int at) -> ak::u32 {
+    const bool inside = first + line < n && start + at < k;
+    return inside ? weight[static_cast<long long>(first + line) * k + start + at] : 0;
+  });
+}
+
+__global__ void __launch_bounds__(Layer::kThreads, 1)
+    linear_fp8(const __grid_constant__ CUtensorMap map_x, const unsigned char* __restrict__ packed,
+               const float* __restrict__ x_scale, const float* __restrict__ weight_scale, scalar_t* __restrict__ y,
+               int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Layer::run(memory, &map_x, packed, m, n, k, scales_along_k(x_scale, weight_scale, m, n, k),
+             Store{y, n, {x_scale, weight_scale}});
+}
+
+// Any shape: tiles of 64 lines by 32 rows with mma.sync, of the same packed weights.
+__global__ void __launch_bounds__(128)
+    linear_any(const __nv_fp8_e4m3* __restrict__ x, const unsigned char* __restrict__ packed,
+               const float* __restrict__ x_scale, const float* __restrict__ weight_scale, scalar_t* __restrict__ y,
+               int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  ak::LinearMma<Weights, 64, 32, 128, 16, 1, 2>::run<false>(
+      memory, x, packed, m, n, k, scales_along_k(x_scale, weight_scale, m, n, k), Store{y, n, {x_scale, weight_scale}});
+}
