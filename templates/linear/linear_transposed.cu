@@ -19,11 +19,13 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x weight^T + bias. The weights are transposed once, in `prepare`, so that neighbouring threads, which make
-// neighbouring columns of the result, read neighbouring weights. A thread makes ROWS results of one column; all
+// y = activation(x weight^T + bias). The weights are transposed once, in `prepare`, so that neighbouring threads, which
+// make neighbouring columns of the result, read neighbouring weights. A thread makes ROWS results of one column; all
 // threads of a warp read the same element of x.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <ak/functions.cuh>
 
 #ifndef ALPHAKERNEL
 constexpr int BLOCK = 128;
@@ -43,6 +45,18 @@ __global__ void transpose_weight(const scalar_t* weight, scalar_t* columns, long
       columns[(first_k + i) * n + first_n + threadIdx.x] = tile[threadIdx.x][i];
 }
 
+__device__ __forceinline__ float activate(float x) {
+#if defined(AK_ACTIVATION_RELU)
+  return ak::relu(x);
+#elif defined(AK_ACTIVATION_GELU)
+  return ak::gelu(x);
+#elif defined(AK_ACTIVATION_SILU)
+  return ak::silu(x);
+#else
+  return x;
+#endif
+}
+
 __global__ void __launch_bounds__(BLOCK)
     linear(const scalar_t* x, const scalar_t* columns, const scalar_t* bias, scalar_t* y, long long m, long long n,
            long long k) {
@@ -59,5 +73,5 @@ __global__ void __launch_bounds__(BLOCK)
   const float offset = static_cast<float>(bias[column]);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r)
-    if (first + r < m) y[(first + r) * n + column] = static_cast<scalar_t>(sums[r] + offset);
+    if (first + r < m) y[(first + r) * n + column] = static_cast<scalar_t>(activate(sums[r] + offset));
 }

@@ -8,7 +8,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[m, n] = sum over k of x[m, k] weight[n, k] + bias[n]. One result a thread.
+// y[m, n] = activation(sum over k of x[m, k] weight[n, k] + bias[n]). One result a thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -29,6 +29,20 @@ __device__ accum_t keep(accum_t sum) {
 #endif
 }
 
+__device__ accum_t activate(accum_t sum) {
+#if defined(AK_MUTATION_NO_ACTIVATION)
+  return sum;
+#elif defined(AK_ACTIVATION_RELU)
+  return sum > accum_t(0) ? sum : accum_t(0);
+#elif defined(AK_ACTIVATION_GELU)
+  return sum * accum_t(0.5) * erfc(-sum * accum_t(0.70710678118654752440));
+#elif defined(AK_ACTIVATION_SILU)
+  return sum / (accum_t(1) + exp(-sum));
+#else
+  return sum;
+#endif
+}
+
 __global__ void linear_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, out_t* y, long long n,
                                  long long k) {
   const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
@@ -43,6 +57,10 @@ __global__ void linear_reference(const scalar_t* x, const scalar_t* weight, cons
 #ifndef AK_MUTATION_NO_BIAS
   sum += widen(bias[column]);
 #endif
+#ifdef AK_MUTATION_BIAS_TWICE
+  sum += widen(bias[column]);
+#endif
+  sum = activate(sum);
 #ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) sum = 0;
 #endif

@@ -2,7 +2,7 @@
 {
   "tunables": {
     "BM": {"values": [8, 16, 32, 64, 96, 128, 160, 192, 256], "default": 128},
-    "CONSUMERS": {"values": [1, 2, 4], "default": 2},
+    "CONSUMERS": {"values": [1, 2, 3, 4], "default": 2},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [128, 256], "default": 128},
     "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
@@ -14,7 +14,7 @@
   "constraints": [
     "ARCH == 90",
     "scales != 'block' or PROMOTE == 1 and BK == 128",
-    "BLOCKS * (BM // 2 * (1 if PROMOTE == 0 else 2) + 8) + 48 <= (104 if CONSUMERS == 4 else 224)",
+    "BLOCKS * (BM // 2 * (1 if PROMOTE == 0 else 2) + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",

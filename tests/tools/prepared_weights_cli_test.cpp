@@ -90,6 +90,6 @@ TEST_CASE("a kernel that prepares weights is exported with the function that doe
                                         "--output", (box.folder / "out").string(), "--arch", "sm_90a"});
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
-  const std::string header = read_file(box.folder / "out" / "linear_bf16.h");
-  CHECK(header.find("linear_bf16_prepare(") != std::string::npos);
+  const std::string header = read_file(box.folder / "out" / "linear_bf16_none.h");
+  CHECK(header.find("linear_bf16_none_prepare(") != std::string::npos);
 }

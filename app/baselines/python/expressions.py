@@ -26,6 +26,18 @@ def attention(torch, p, q, k, v):
         q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
 
 
+def linear_fp8(torch, p, x, weight, x_scale, weight_scale):
+    if p["scales"] == "block":
+        raise RuntimeError("PyTorch's scaled product has no scales of 1 x 128 by 128 x 128 on every device")
+    rows, columns = (x_scale.t(), weight_scale.t()) if p["scales"] == "row" else (x_scale[0, 0], weight_scale[0, 0])
+    return torch._scaled_mm(x, weight.t(), rows, columns, out_dtype=getattr(torch, p["dtype"]))
+
+
+def linear_int8(torch, p, x, weight, x_scale, weight_scale, bias=None):
+    y = torch._int_mm(x, weight.t()) * x_scale[:, None] * weight_scale
+    return (y if bias is None else y + bias).to(getattr(torch, p["dtype"]))
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
@@ -34,7 +46,13 @@ EAGER = {
     "gemm": gemm,
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
-    "linear": lambda torch, p, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+    "linear": lambda torch, p, x, weight, bias: activated(
+        torch, torch.nn.functional.linear(x, weight, bias), p["activation"]),
+    "linear_fp8": linear_fp8,
+    "linear_int8": linear_int8,
+    "linear_swiglu": lambda torch, p, x, gate, up: (
+        torch.nn.functional.silu(torch.nn.functional.linear(x, gate)) * torch.nn.functional.linear(x, up)),
+    "linear_w8a16": lambda torch, p, x, weight, scale: torch.nn.functional.linear(x, weight.to(x.dtype)) * scale,
     "reduce_sum": lambda torch, p, x: x.sum(),
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),

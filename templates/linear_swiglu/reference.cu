@@ -1,0 +1,66 @@
+/* alphakernel
+{
+  "launches": [
+    {"kernel": "swiglu_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
+     "args": ["x", "gate", "up", "y", {"i64": "N"}, {"i64": "K"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[m, n] = silu(g) u, where g is the sum over k of x[m, k] gate[n, k] and u that of x[m, k] up[n, k]. One result a
+// thread.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+using scalar_t = float;
+using accum_t = double;
+using out_t = double;
+#endif
+
+__device__ accum_t widen(scalar_t x) { return static_cast<accum_t>(static_cast<float>(x)); }
+
+// What a running sum is kept as.
+__device__ accum_t keep(accum_t sum) {
+#ifdef AK_MUTATION_LOW_PRECISION
+  return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#else
+  return sum;
+#endif
+}
+
+__device__ accum_t gated(accum_t gate, accum_t up) {
+#if defined(AK_MUTATION_NO_GATE)
+  return gate * up;
+#elif defined(AK_MUTATION_RELU)
+  return gate > accum_t(0) ? gate * up : accum_t(0);
+#elif defined(AK_MUTATION_SIGMOID)
+  return up / (accum_t(1) + exp(-gate));
+#elif defined(AK_MUTATION_SWAPPED)
+  return up / (accum_t(1) + exp(-up)) * gate;
+#else
+  return gate / (accum_t(1) + exp(-gate)) * up;
+#endif
+}
+
+__global__ void swiglu_reference(const scalar_t* x, const scalar_t* gate, const scalar_t* up, out_t* y, long long n,
+                                 long long k) {
+  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
+  if (column >= n) return;
+#ifdef AK_MUTATION_LAST_K
+  const long long end = k - (k + 15) / 16;
+#else
+  const long long end = k;
+#endif
+  accum_t of_gate = 0, of_up = 0;
+  for (long long i = 0; i < end; ++i) {
+    of_gate = keep(of_gate + widen(x[row * k + i]) * widen(gate[column * k + i]));
+    of_up = keep(of_up + widen(x[row * k + i]) * widen(up[column * k + i]));
+  }
+  accum_t result = gated(of_gate, of_up);
+#ifdef AK_MUTATION_LAST_TILE
+  if (column >= n - (n < 16 ? n : 16)) result = 0;
+#endif
+  y[row * n + column] = static_cast<out_t>(result);
+}

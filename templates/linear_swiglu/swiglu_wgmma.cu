@@ -1,0 +1,112 @@
+/* alphakernel
+{
+  "tunables": {
+    "BM": {"values": [8, 16, 32, 64, 128, 192, 256], "default": 128},
+    "CONSUMERS": {"values": [1, 2, 3, 4], "default": 2},
+    "BLOCKS": {"values": [1, 2], "default": 1},
+    "BK": {"values": [64, 128], "default": 64},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
+    "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
+    "SHARE": {"values": [1, 2], "default": 1},
+    "GROUP": {"values": [1, 8], "default": 8}
+  },
+  "constraints": [
+    "ARCH == 90",
+    "BLOCKS * (BM // 2 + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
+    "SPLIT_K == 1 or SHARE == 1",
+    "BM // SHARE >= 8",
+    "SPLIT_K == 1 or GROUP == 8",
+    "1024 + max(STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448"
+  ],
+  "let": {
+    "LINES": "ceil_div(N, 8) * 16",
+    "PACKED_BLOCKS": "ceil_div(K, 128) * 2",
+    "RING": "STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2",
+    "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
+    "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
+    "TILES": "ceil_div(LINES, CONSUMERS * BLOCKS * 64 * SHARE) * ceil_div(M, BM)",
+    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
+  },
+  "workspace": [
+    {"name": "packed", "dtype": "uint8", "count": "ceil_div(LINES, 64) * PACKED_BLOCKS * 8192", "prepared": true}
+  ],
+  "tensor_maps": [
+    {"name": "map_x", "tensor": "x", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K", "M"], "strides_bytes": ["2 * K"], "box": [64, "BM // SHARE"]}
+  ],
+  "prepare": [
+    {"kernel": "pack_weights", "grid": ["PACKED_BLOCKS", "ceil_div(LINES, 64)"], "block": [128],
+     "args": ["gate", "up", "packed", {"i32": "N"}, {"i32": "K"}]}
+  ],
+  "launches": [
+    {"kernel": "linear_swiglu", "grid": ["CLUSTERS * SPLIT_K * SHARE"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["SPLIT_K * SHARE"], "shared_bytes": "SHARED", "when": "K % 8 == 0",
+     "args": ["map_x", "packed", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+    {"kernel": "linear_any", "grid": ["ceil_div(LINES, 64) * ceil_div(M, 32)"], "block": [128],
+     "shared_bytes": "2 * (32 + 64) * 64 * 2", "when": "K % 8 != 0",
+     "args": ["x", "packed", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y = silu(x gate^T) * (x up^T) in one product on Hopper's matrix units. `prepare` packs eight lines of gate and the
+// same eight of up as 16 lines, in the order of matrix fragments: 16 bytes of a lane are an operand, which wgmma takes
+// from registers, and both halves of a result are sums of one thread. The product is ak/linear_wgmma.cuh: out^T = W
+// x^T, so that BM rows of x, 8 to 256, are the instruction's columns; slices come by the tensor memory accelerator.
+// SPLIT_K blocks of a cluster share a tile along k and add up in each other's shared memory; SHARE blocks share rows of
+// x. Rows of x that are no multiples of 16 bytes cannot be described to the accelerator: they take linear_any.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <ak/elements.cuh>
+#include <ak/linear_mma.cuh>
+#include <ak/linear_results.cuh>
+#include <ak/linear_wgmma.cuh>
+#include <ak/packed_weights.cuh>
+
+#ifndef ALPHAKERNEL
+constexpr int BM = 128;
+constexpr int CONSUMERS = 2;
+constexpr int BLOCKS = 1;
+constexpr int BK = 64;
+constexpr int STAGES = 4;
+constexpr int SPLIT_K = 1;
+constexpr int SHARE = 1;
+constexpr int GROUP = 8;
+using scalar_t = __nv_bfloat16;
+#endif
+
+using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP>;
+using Store = ak::StoreGated<scalar_t>;
+
+// A block of 64 lines by 64 of k; zeros past the ends. Of every 16 lines the first eight are of gate.
+__global__ void __launch_bounds__(128)
+    pack_weights(const scalar_t* gate, const scalar_t* up, unsigned char* packed, int n, int k) {
+  const int first = blockIdx.y * 64, start = blockIdx.x * 64;
+  unsigned char* block = packed + (static_cast<long long>(blockIdx.y) * gridDim.x + blockIdx.x) * Weights::kBytes;
+  ak::pack_block<Weights>(block, [&](int line, int at) -> ak::u32 {
+    const int row = (first + line) / 16 * 8 + line % 8;
+    const bool inside = row < n && start + at < k;
+    const scalar_t* from = line % 16 < 8 ? gate : up;
+    return inside ? reinterpret_cast<const ak::u16*>(from)[static_cast<long long>(row) * k + start + at] : 0;
+  });
+}
+
+__global__ void __launch_bounds__(Layer::kThreads, 1)
+    linear_swiglu(const __grid_constant__ CUtensorMap map_x, const unsigned char* __restrict__ packed,
+                  scalar_t* __restrict__ y, int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Layer::run(memory, &map_x, packed, m, (n + 7) / 8 * 16, k, ak::NoScales(), Store{y, n});
+}
+
+// Any shape: tiles of 64 lines by 32 rows with mma.sync, of the same packed weights.
+__global__ void __launch_bounds__(128)
+    linear_any(const scalar_t* __restrict__ x, const unsigned char* __restrict__ packed, scalar_t* __restrict__ y,
+               int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  ak::LinearMma<Weights, 64, 32, 64, 16, 1, 2>::run<false>(memory, x, packed, m, (n + 7) / 8 * 16, k, ak::NoScales(),
+                                                           Store{y, n});
+}

@@ -1,0 +1,62 @@
+/* alphakernel
+{
+  "launches": [
+    {"kernel": "linear_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
+     "args": ["x", "weight", "scale", "y", {"i64": "N"}, {"i64": "K"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[m, n] = scale[n] sum over k of x[m, k] weight[n, k]. One result a thread.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ALPHAKERNEL
+using scalar_t = float;
+using accum_t = double;
+using out_t = double;
+#endif
+
+__device__ accum_t widen(scalar_t x) { return static_cast<accum_t>(static_cast<float>(x)); }
+
+// What a running sum is kept as.
+__device__ accum_t keep(accum_t sum) {
+#ifdef AK_MUTATION_LOW_PRECISION
+  return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#else
+  return sum;
+#endif
+}
+
+__device__ accum_t number(signed char weight) {
+#if defined(AK_MUTATION_UNSIGNED)
+  return static_cast<accum_t>(static_cast<unsigned char>(weight));
+#elif defined(AK_MUTATION_OFFSET)
+  return static_cast<accum_t>(weight + 1);
+#else
+  return static_cast<accum_t>(weight);
+#endif
+}
+
+__global__ void linear_reference(const scalar_t* x, const signed char* weight, const scalar_t* scale, out_t* y,
+                                 long long n, long long k) {
+  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
+  if (column >= n) return;
+#ifdef AK_MUTATION_LAST_K
+  const long long end = k - (k + 15) / 16;
+#else
+  const long long end = k;
+#endif
+  accum_t sum = 0;
+  for (long long i = 0; i < end; ++i) sum = keep(sum + widen(x[row * k + i]) * number(weight[column * k + i]));
+#if defined(AK_MUTATION_NEXT_COLUMN_SCALE)
+  sum *= widen(scale[(column + 1) % n]);
+#elif !defined(AK_MUTATION_NO_SCALE)
+  sum *= widen(scale[column]);
+#endif
+#ifdef AK_MUTATION_LAST_TILE
+  if (column >= n - (n < 16 ? n : 16)) sum = 0;
+#endif
+  y[row * n + column] = static_cast<out_t>(sum);
+}
