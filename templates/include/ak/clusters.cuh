@@ -49,6 +49,14 @@ __device__ __forceinline__ void store_remote(u32 address, float value) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
+/// Reads four neighbouring floats, at a multiple of 16 bytes.
+__device__ __forceinline__ float4 load_remote_four(u32 address) {
+  float4 values;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(values.x), "=f"(values.y), "=f"(values.z), "=f"(values.w) : "r"(address) : "memory");
+  return values;
+}
+
 /// Combines one value a block, which all its threads hold, over BLOCKS blocks (32 at most) in the order of ranks; the
 /// same in every thread. Costs one barrier of the cluster and one load from another block. A cluster_sync() comes before
 /// a second use of the same USE, and before the block ends. Whole warps only.

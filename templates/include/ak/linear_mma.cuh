@@ -14,6 +14,7 @@
 
 #include <ak/copies.cuh>
 #include <ak/fragments.cuh>
+#include <ak/linear_results.cuh>
 #include <ak/mma.cuh>
 #include <ak/packed_weights.cuh>
 #include <ak/swizzle.cuh>
@@ -230,7 +231,9 @@ struct LinearMma {
     for (int i = threadIdx.x; i < BM * kAcross; i += kThreads) {
       const int row = i / kAcross, line = i % kAcross * Store::kLines;
       if (first_row + row < rows && first_line + line < lines) {
-        store(staged + row * kPitch + line, first_row + row, first_line + line);
+        Sum values[Store::kLines];
+        load_sums(values, stages + (row * kPitch + line) * 4);
+        store(values, first_row + row, first_line + line);
       }
     }
   }

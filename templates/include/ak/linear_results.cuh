@@ -2,14 +2,31 @@
 // Results of linear layers from their sums: scales, bias, activation or a gated pair, eight neighbours at a time.
 //
 // Kernels that multiply weights by rows have the sums of neighbouring lines of the weight next to each other in shared
-// memory or a workspace. A Store takes kLines of them, all of one row, and writes eight results or fewer at the end:
-// 16 bytes where rows are whole vectors. Steps are those of epilogue.cuh.
+// memory or a workspace. A Store takes kLines of them in registers, all of one row, and writes eight results or fewer at
+// the end: 16 bytes where rows are whole vectors. Steps are those of epilogue.cuh.
 #pragma once
 
 #include <ak/epilogue.cuh>
+#include <ak/threads.cuh>
 #include <ak/vectors.cuh>
 
 namespace ak {
+
+/// COUNT neighbouring sums of 32 bits from shared memory, at a multiple of 16 bytes.
+template <class Sum, int COUNT>
+__device__ __forceinline__ void load_sums(Sum (&sums)[COUNT], u32 address) {
+  static_assert(sizeof(Sum) == 4 && COUNT % 4 == 0);
+#pragma unroll
+  for (int i = 0; i < COUNT; i += 4) {
+    u32 words[4];
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address + i * 4)
+                 : "memory");
+#pragma unroll
+    for (int e = 0; e < 4; ++e) sums[i + e] = reinterpret_cast<const Sum&>(words[e]);
+  }
+}
 
 /// Sums as they are: adding zero.
 struct AsItIs {
@@ -44,7 +61,7 @@ struct StoreResults {
   int columns;
   Step step;
   template <class Sum>
-  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
+  __device__ __forceinline__ void operator()(const Sum (&sums)[8], int row, int line) const {
     Out values[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
@@ -66,7 +83,7 @@ struct StoreGated {
   Out* y;
   int columns;
   template <class Sum>
-  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
+  __device__ __forceinline__ void operator()(const Sum (&sums)[16], int row, int line) const {
     Out values[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) values[e] = static_cast<Out>(swiglu(sums[e], sums[8 + e]));
@@ -81,11 +98,8 @@ struct StoreSums {
   static constexpr int kLines = 8;
   Sum* parts;
   int lines;
-  __device__ __forceinline__ void operator()(const Sum* sums, int row, int line) const {
-    Sum values[8];
-#pragma unroll
-    for (int e = 0; e < 8; ++e) values[e] = sums[e];
-    store_eight(parts + static_cast<long long>(row) * lines + line, values, lines - line,
+  __device__ __forceinline__ void operator()(const Sum (&sums)[8], int row, int line) const {
+    store_eight(parts + static_cast<long long>(row) * lines + line, sums, lines - line,
                 lines % 4 == 0 && lines - line >= 8);
   }
 };

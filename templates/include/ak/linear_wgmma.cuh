@@ -19,6 +19,7 @@
 #include <ak/barriers.cuh>
 #include <ak/clusters.cuh>
 #include <ak/linear_mma.cuh>
+#include <ak/linear_results.cuh>
 #include <ak/packed_weights.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/tiles.cuh>
@@ -268,7 +269,9 @@ struct LinearWgmma {
       for (int i = threadIdx.x % 128; i < kChunk * kAcross; i += 128) {
         const int row = i / kAcross, line = i % kAcross * Store::kLines;
         if (first_row + row < work.rows && first_line + line < work.lines) {
-          store(staged + row * kPitch + line, first_row + row, first_line + line);
+          Sum values[Store::kLines];
+          load_sums(values, shared_address(staged + row * kPitch + line));
+          store(values, first_row + row, first_line + line);
         }
       }
     }
@@ -291,13 +294,12 @@ struct LinearWgmma {
       for (int from = 0; from < SPLIT_K; ++from) {
         const u32 remote = remote_address(at, from);
 #pragma unroll
-        for (int e = 0; e < Store::kLines; ++e) {
-          const float bits = load_remote(remote + e * 4);
-          if constexpr (kSame<Sum, int>) {
-            sums[e] += __float_as_int(bits);
-          } else {
-            sums[e] += bits;
-          }
+        for (int e = 0; e < Store::kLines; e += 4) {
+          const float4 bits = load_remote_four(remote + e * 4);
+          sums[e] += reinterpret_cast<const Sum&>(bits.x);
+          sums[e + 1] += reinterpret_cast<const Sum&>(bits.y);
+          sums[e + 2] += reinterpret_cast<const Sum&>(bits.z);
+          sums[e + 3] += reinterpret_cast<const Sum&>(bits.w);
         }
       }
       store(sums, tile.row + row, tile.line + line);
@@ -318,6 +320,7 @@ struct LinearWgmma {
     shared.full = shared.slices + kShared - 1024 - STAGES * 16;
     shared.empty = shared.full + STAGES * 8;
     if (threadIdx.x == 0) {
+      prefetch_map(map_x);
       for (int stage = 0; stage < STAGES; ++stage) {
         barrier_init(shared.full + stage * 8, 1 + (SCALED ? 32 : 0));
         barrier_init(shared.empty + stage * 8, CONSUMERS * 4 * SHARE);  // 4 warps a group

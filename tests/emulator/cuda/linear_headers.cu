@@ -86,7 +86,9 @@ __global__ void add_two(const int* parts, float* y, int rows, int lines) {
   ak::add_parts<2>(parts, rows, lines, blockIdx.x * 32 + threadIdx.x, store);
 }
 __global__ void gated(const float* sums, float* y, int columns) {
-  ak::StoreGated<float>{y, columns}(sums + threadIdx.x * 16, 0, threadIdx.x * 16);
+  float sixteen[16];
+  for (int i = 0; i < 16; ++i) sixteen[i] = sums[threadIdx.x * 16 + i];
+  ak::StoreGated<float>{y, columns}(sixteen, 0, threadIdx.x * 16);
 }
 
 }  // extern "C"
