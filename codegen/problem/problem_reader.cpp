@@ -84,6 +84,14 @@ std::string name_part(const std::string& param, const ParamSpec& spec, const Val
   return text;
 }
 
+/// How a param that came later appears in a definition's name: not at all where it has its default, so that names given
+/// before stay what they were.
+std::string name_suffix(const ParamSpec& spec, const Value& value) {
+  if (value == spec.default_value) return "";
+  const std::string part = name_part(spec.name, spec, value);
+  return spec.type == ParamType::boolean ? "_" + part : "_" + spec.name + "_" + part;
+}
+
 /// Names of definitions, workloads, distributions and tensors are parts of the names of dumped and exported files.
 std::string read_name(const JsonReader& at) {
   constexpr std::size_t kMaxNameBytes = 200;  // of the 255 that a file's name may have
@@ -102,6 +110,9 @@ std::string fill_name(const JsonReader& at, const Problem& problem, const Params
     const std::string part = name_part(spec.name, spec, params.at(spec.name));
     for (std::size_t i = name.find(hole); i != std::string::npos; i = name.find(hole))
       name.replace(i, hole.size(), part);
+    const std::string suffix = "{?" + spec.name + "}";
+    if (const std::size_t i = name.find(suffix); i != std::string::npos)
+      name.replace(i, suffix.size(), name_suffix(spec, params.at(spec.name)));
   }
   if (name.empty() || name.find('{') != std::string::npos) at.fail("a name whose {holes} are params");
   return name;
@@ -123,7 +134,7 @@ Axis derived_axis(Axis axis, Expression value, const std::vector<Axis>& earlier)
 
 Axis read_axis(const std::string& name, const JsonReader& at, const Params& params,
                const std::vector<Axis>& earlier) {
-  at.only({"type", "value", "description"});
+  at.only({"type", "value", "description", "when"});
   Axis axis{.name = name, .value = std::nullopt, .description = ""};
   if (const auto given = at.find("description")) axis.description = given->text();
   const std::string type = at.member("type").text();
@@ -170,6 +181,21 @@ void read_scalar(const JsonReader& at, TensorSpec& scalar) {
     several->fail(fmt::format("1 to {} numbers", ak_random::kMaxChoices));
 }
 
+/// An axis of a shape: its name, or an expression over params that gives it; '' is none.
+std::string read_axis_name(const JsonReader& at, const std::vector<Axis>& axes, const Params& params) {
+  const auto is_axis = [&](const std::string& name) {
+    return std::ranges::find(axes, name, &Axis::name) != axes.end();
+  };
+  std::string name = at.text();
+  if (name.empty()) at.fail("the name of an axis");
+  if (!is_axis(name)) {
+    if (const Result<Value> value = read_formula(at).evaluate(environment_of(params)); value.ok())
+      name = to_string(*value);
+  }
+  if (!name.empty() && !is_axis(name)) at.fail("the name of an axis");
+  return name;
+}
+
 TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std::vector<Axis>& axes,
                        const Params& params) {
   at.only(
@@ -191,10 +217,8 @@ TensorSpec read_tensor(const std::string& name, const JsonReader& at, const std:
   }
   tensor.shape.emplace();
   for (const JsonReader& item : shape.items()) {
-    const std::string axis_name = item.text();
-    if (std::none_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.name == axis_name; }))
-      item.fail("the name of an axis");
-    tensor.shape->push_back(axis_name);
+    if (std::string axis = read_axis_name(item, axes, params); !axis.empty())
+      tensor.shape->push_back(std::move(axis));
   }
   if (const auto given = at.find("transposed"); given && holds(*given, params))
     std::reverse(tensor.shape->begin(), tensor.shape->end());
@@ -275,8 +299,9 @@ Definition read_definition(const JsonReader& at, const Problem& problem, const P
   Definition definition;
   definition.name = fill_name(at.member("name"), problem, params);
   definition.op_type = read_name(JsonReader(problem.json).member("op_type"));
-  for (const auto& [name, axis] : at.member("axes").members())
-    definition.axes.push_back(read_axis(name, axis, params, definition.axes));
+  for (const auto& [name, axis] : at.member("axes").members()) {
+    if (exists(axis, params)) definition.axes.push_back(read_axis(name, axis, params, definition.axes));
+  }
   for (const auto& [name, t] : at.member("inputs").members()) {
     if (const auto given = t.find("when"); given && !holds(*given, params)) continue;
     definition.inputs.push_back(read_input(name, t, definition.axes, params));

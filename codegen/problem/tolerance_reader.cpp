@@ -63,7 +63,7 @@ std::string read_source(const JsonReader& at, const Definition& definition, cons
 
 OutputRule read_rule(const JsonReader& at, OutputRule rule, const ProblemInstance& instance,
                      const TensorSpec& output) {
-  at.only({"factor", "floor_ulps", "per", "exact", "equal_share", "set", "gather"});
+  at.only({"when", "factor", "floor_ulps", "per", "exact", "equal_share", "set", "gather"});
   read_scale(at, instance.params, rule);
   if (const auto given = at.find("exact")) read_exact(*given, instance, rule);
   if (const auto given = at.find("equal_share")) {
@@ -104,6 +104,7 @@ Tolerance read_tolerance(const JsonReader& at, const ProblemInstance& instance) 
   for (const auto& [name, rule] : outputs->members()) {
     const auto& absent = instance.absent_outputs;
     if (std::ranges::find(absent, name, &TensorSpec::name) != absent.end()) continue;
+    if (const auto when = rule.find("when"); when && !holds(*when, instance.params)) continue;
     const auto output = std::ranges::find(instance.definition.outputs, name, &TensorSpec::name);
     if (output == instance.definition.outputs.end()) rule.reject(fmt::format("'{}' is not an output", name));
     tolerance.outputs[name] = read_rule(rule, common, instance, *output);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "codegen/problem/held_out.h"
@@ -49,6 +50,41 @@ TEST_CASE("a derived axis follows from other axes and params, and is part of the
   const Result<Definition> again = definition_from_json(to_json(problem->definition));
   REQUIRE(again.ok());
   CHECK(again->hash() == problem->definition.hash());
+}
+
+TEST_CASE("params decide which axes there are, and which of them a shape has") {
+  SampleProblem sample;
+  sample.json["definition"]["axes"]["B"] = {{"type", "var"}, {"when", "causal"}};
+  sample.json["definition"]["inputs"]["x"]["shape"] = {"'B' if causal else ''", "N", "'D'"};
+  const auto plain = sample.instantiate();
+  CHECK(plain->definition.inputs[0].shape == std::vector<std::string>{"N", "D"});
+  CHECK(std::ranges::find(plain->definition.axes, "B", &Axis::name) == plain->definition.axes.end());
+  sample.workloads = R"({"name": "one", "axes": {"B": 2, "N": 3}, "role": "check"})"
+                     "\n";
+  const auto batched = sample.instantiate({{"causal", "true"}});
+  CHECK(batched->definition.inputs[0].shape == std::vector<std::string>{"B", "N", "D"});
+  CHECK_THAT(reading_error(sample), Catch::Contains("'B' is not a varying axis"));
+  sample.json["definition"]["inputs"]["x"]["shape"] = {"'M' if causal else 'N'", "D"};
+  CHECK_THAT(reading_error(sample, {{"causal", "true"}}), Catch::Contains("the name of an axis"));
+}
+
+TEST_CASE("a param that came later is in a definition's name only where it has not its default") {
+  SampleProblem sample;
+  const std::string before = sample.instantiate()->definition.name;
+  const std::string pattern = sample.json["definition"]["name"];
+  sample.json["params"]["mode"] = {
+      {"type", "choice"}, {"choices", {"none", "float16"}}, {"default", "none"}, {"help", "one more"}};
+  sample.json["params"]["late"] = {{"type", "boolean"}, {"default", false}, {"help", "another"}};
+  sample.json["definition"]["name"] = pattern + "{?mode}{?late}";
+  CHECK(sample.instantiate()->definition.name == before);
+  CHECK(sample.instantiate({{"mode", "float16"}, {"late", "true"}})->definition.name == before + "_mode_fp16_late");
+}
+
+TEST_CASE("what holds for an output alone may depend on params") {
+  SampleProblem sample;
+  sample.json["tolerance"]["outputs"]["y"] = {{"when", "causal"}, {"factor", 7}};
+  CHECK(sample.instantiate()->tolerance.outputs.empty());
+  CHECK(sample.instantiate({{"causal", "true"}})->tolerance.outputs.at("y").factor == 7);
 }
 
 TEST_CASE("sizes that make a derived axis less than one are refused, and never drawn") {
