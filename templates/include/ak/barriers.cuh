@@ -70,6 +70,12 @@ struct Ring {
       parity ^= 1;
     }
   }
+  /// Goes on by `count` stages, which another group takes.
+  __device__ __forceinline__ void skip(int count) {
+    const int next = stage + count;
+    stage = next % LENGTH;
+    parity ^= next / LENGTH % 2;
+  }
   /// Barrier of this stage in an array of them.
   __device__ __forceinline__ u32 of(u32 barriers) const { return barriers + stage * 8; }
 };

@@ -9,6 +9,10 @@
 
 #include <ak/threads.cuh>
 
+// Of cuda_fp8.h, which takes the compiler long to read.
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
 namespace ak {
 
 /// Element types of operands. Sum is what their products are summed in.
@@ -51,6 +55,14 @@ constexpr bool kSame<A, A> = true;
 template <class T>
 struct ElementOf;
 template <>
+struct ElementOf<__nv_fp8_e4m3> {
+  using type = e4m3;
+};
+template <>
+struct ElementOf<__nv_fp8_e5m2> {
+  using type = e5m2;
+};
+template <>
 struct ElementOf<__half> {
   using type = f16;
 };
@@ -70,7 +82,7 @@ template <>
 struct ElementOf<unsigned char> {
   using type = u8;
 };
-/// Element<scalar_t>: f16 for __half, bf16 for __nv_bfloat16, tf32 for float, s8 and u8 for bytes.
+/// Element<scalar_t>: f16 for __half, bf16 for __nv_bfloat16, tf32 for float, e4m3 and e5m2, s8 and u8 for bytes.
 template <class T>
 using Element = typename ElementOf<T>::type;
 

@@ -29,6 +29,20 @@ struct TilePart {
   bool first_part, last_part;  // holds the tile's first, last slice
 };
 
+/// Whole tiles in turn: `step` workers begin with tiles 0, 1, ... StreamedTiles (stream_k.cuh) cuts the
+/// last of them.
+struct WholeTiles {
+  int tile, tiles, slices, step;
+  __device__ WholeTiles(int worker, int workers, int all_tiles, int slices_per_tile)
+      : tile(worker), tiles(all_tiles), slices(slices_per_tile), step(workers) {}
+  __device__ __forceinline__ bool more() const { return tile < tiles; }
+  __device__ __forceinline__ TilePart next() {
+    const TilePart part = {tile, 0, slices, true, true};
+    tile += step;
+    return part;
+  }
+};
+
 /// The slices of all tiles in even shares: block `block` of `blocks` takes [begin, end) of tiles * slices.
 struct StreamK {
   int slices;

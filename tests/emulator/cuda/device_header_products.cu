@@ -8,6 +8,7 @@
 #include <ak/swizzle.cuh>
 #include <ak/wgmma_fp8.cuh>
 #include <ak/wgmma_int8.cuh>
+#include <ak/wgmma_pipeline.cuh>
 #include <ak/wgmma_tf32.cuh>
 
 // c (16 x 8) = a b. a: 16 lines, b: 8 lines (its columns).
@@ -92,4 +93,30 @@ __global__ void wgmma_across(const unsigned int* a, const unsigned int* b, float
   ak::wgmma_wait<0>();
   const int lane = ak::lane_index(), row = ak::warp_index() * 16 + lane / 4;
   for (int i = 0; i < 32; ++i) c[(row + i / 2 % 2 * 8) * 64 + i / 4 * 8 + lane % 4 * 2 + i % 2] = d[i];
+}
+
+// c (m x n) = a b of halves along k, by tiles of 64 x 16: two consumers, together on 128 rows or in turn.
+template <bool PINGPONG>
+__global__ void pipelined_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                                  float* c, int m, int n, int k) {
+  using Pipeline = ak::WgmmaPipeline<ak::f16, PINGPONG ? 64 : 128, 16, 2, 3, 1, false, false, PINGPONG>;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const ak::u32 slices = (ak::shared_address(memory) + 1023) / 1024 * 1024;
+  const ak::PipelineMemory ring = {slices, slices + 3 * Pipeline::kStageBytes, slices + 3 * Pipeline::kStageBytes + 24};
+  Pipeline::begin(ring);
+  const typename Pipeline::template Grid<2> tiles(m, n);
+  const ak::WholeTiles work(blockIdx.x, gridDim.x, tiles.count, (k + 63) / 64);
+  const int group = ak::warp_group();
+  if (group == 2) {
+    if (threadIdx.x % 128 == 0) Pipeline::produce(&map_a, &map_b, ring, tiles, work, 0);
+  } else {
+    Pipeline::consume(ring, work, group, [&](const typename Pipeline::Sums& sums, const ak::TilePart& part) {
+      const ak::ElementPlace at = tiles.place(part.tile, 0);
+      const int lane = ak::lane_index(), first = at.row + (PINGPONG ? 0 : group * 64) + threadIdx.x % 128 / 32 * 16;
+      for (int i = 0; i < 8; ++i) {
+        const int row = first + lane / 4 + i / 2 % 2 * 8, column = at.column + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (row < m && column < n) c[row * n + column] = sums[0][i];
+      }
+    });
+  }
 }

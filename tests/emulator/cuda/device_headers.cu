@@ -11,7 +11,9 @@
 #include <ak/narrow.cuh>
 #include <ak/pad.cuh>
 #include <ak/philox.cuh>
+#include <ak/product_epilogue.cuh>
 #include <ak/reduce.cuh>
+#include <ak/stream_k.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
@@ -377,3 +379,65 @@ __global__ void shared_slices(int* counts, int* owners, int tiles, int slices) {
 }
 
 }  // extern "C"
+
+// ---- stream_k: the sums of numbers 1, 2, ... of every tile's slices, times the thread's number
+
+template <bool STREAMED>
+__global__ void streamed_sums(int* parts, unsigned int* arrived, int* totals, int tiles, int slices) {
+  using Work = ak::TilesOf<STREAMED>;
+  Work work(blockIdx.x, gridDim.x, tiles, slices);
+  const ak::LeftSums<int, 2> left = {parts, arrived};
+  while (work.more()) {
+    const ak::TilePart part = work.next();
+    int d[1][2] = {{0, 0}};
+    for (int i = part.first; i < part.first + part.count; ++i) {
+      d[0][0] += (part.tile * slices + i) * static_cast<int>(threadIdx.x);
+      d[0][1] += 1;
+    }
+    if (!left.complete(d, work, part, 1, 0, 1)) continue;
+    totals[(part.tile * 128 + threadIdx.x) * 2] = d[0][0];
+    totals[(part.tile * 128 + threadIdx.x) * 2 + 1] = d[0][1];
+  }
+}
+
+__global__ void skipped_stages(int* places) {
+  ak::Ring<3> stepped, skipped;
+  for (int i = 0; i < 5; ++i) stepped.advance();
+  skipped.skip(5);
+  places[0] = stepped.stage, places[1] = skipped.stage;
+  places[2] = stepped.parity, places[3] = skipped.parity;
+}
+
+// ---- product_epilogue: sums row * 100 + column of a warp's 16 x 32
+
+struct Everything : ak::EpilogueOptions<float, float, signed char> {
+  static constexpr bool kBias = true, kScales = true, kQuantised = true;
+  static constexpr ak::Activation kActivation = ak::Activation::relu;
+  static constexpr ak::Residual kResidual = ak::Residual::scaled;
+};
+struct Gated : ak::EpilogueOptions<float, float, float> {
+  static constexpr bool kDropout = true;
+  static constexpr ak::Gate kGate = ak::Gate::swiglu;
+  static constexpr ak::Residual kResidual = ak::Residual::added;
+};
+__device__ void warp_of_sums(float (&sums)[16]) {
+  const int lane = ak::lane_index();
+  for (int i = 0; i < 16; ++i) sums[i] = (lane / 4 + i / 2 % 2 * 8) * 0.5f + i / 4 * 8 + lane % 4 * 2 + i % 2 - 10;
+}
+__global__ void epilogue_of_everything(const float* bias, const float* residual, const float* rows, const float* columns,
+                                       const float* numbers, signed char* c, int m, int n) {
+  __shared__ __align__(16) float staged[16 * ak::kStagedPitch<32>];
+  float sums[16];
+  warp_of_sums(sums);
+  const ak::ProductEpilogue<Everything> epilogue(
+      {bias, residual, rows, columns, numbers, numbers + 1, numbers + 2, nullptr, nullptr}, n);
+  ak::write_rows<32>(sums, staged, epilogue, c, 0, 0, m);
+}
+__global__ void epilogue_of_pairs(const float* residual, const long long* seed, const float* p, float* c, int m, int n) {
+  __shared__ __align__(16) float staged[16 * ak::kStagedPitch<32>];
+  float sums[16];
+  warp_of_sums(sums);
+  const ak::ProductEpilogue<Gated> epilogue(
+      {nullptr, residual, nullptr, nullptr, nullptr, nullptr, nullptr, seed, p}, n);
+  ak::write_rows<32>(sums, staged, epilogue.of(1, m), c, 0, 0, m);
+}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of the device headers, by element type: small integers are exact in each of them.
+#include <cuda.h>
+
 #include <bit>
 
 #include "emulator/numbers/small_floats.h"
+#include "runtime/emulated/emulated_tensor_map.h"
 #include "tests/emulator/programs/cuda_library.h"
 
 namespace ak::emulator::test {
@@ -88,6 +91,22 @@ std::vector<std::uint16_t> random_halves(int count, std::vector<int>& values, st
   for (const int value : values)
     bits.push_back(static_cast<std::uint16_t>(float_to_f16(static_cast<float>(value))));
   return bits;
+}
+
+struct alignas(128) TensorMap {
+  CUtensorMap map;
+};
+
+/// Of `lines` lines of `depth` halves, boxes of 64 halves of `box` lines, swizzled in 128 bytes.
+TensorMap map_of_halves(std::uint64_t address, std::uint64_t depth, std::uint64_t lines, std::uint32_t box_lines) {
+  TensorMap map;
+  const cuuint64_t dims[] = {depth, lines}, strides[] = {depth * 2};
+  const cuuint32_t box[] = {64, box_lines}, steps[] = {1, 1};
+  REQUIRE(runtime::encode_emulated_tensor_map(
+              &map.map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(address), dims, strides,
+              box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+              CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  return map;
 }
 
 }  // namespace
@@ -177,6 +196,37 @@ TEST_CASE("ak/wgmma.cuh multiplies operands that lie across k") {
   request.block = {128, 1, 1};
   program.launch_cleanly(request);
   check_equal(program.download<float>(c, expected.size()), expected);
+}
+
+TEST_CASE("ak/wgmma_pipeline.cuh multiplies tile after tile, by two warp groups together and in turn") {
+  constexpr int kRows = 300, kColumns = 40, kDepth = 200;
+  std::vector<int> a, b;
+  const auto bits_a = random_halves(kRows * kDepth, a, 6), bits_b = random_halves(kColumns * kDepth, b, 7);
+  std::vector<int> expected;
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    int sum = 0;
+    for (int k = 0; k < kDepth; ++k)
+      sum += a[static_cast<std::size_t>(i / kColumns * kDepth + k)] *
+             b[static_cast<std::size_t>(i % kColumns * kDepth + k)];
+    expected.push_back(sum);
+  }
+  for (const bool in_turn : {false, true}) {
+    CudaProgram program = library_kernel("device_header_products.cu",
+                                         in_turn ? "pipelined_product<true>" : "pipelined_product<false>");
+    const auto c = program.memory(expected.size() * 4);
+    program.argument(map_of_halves(program.upload(bits_a), kDepth, kRows, in_turn ? 64 : 128))
+        .argument(map_of_halves(program.upload(bits_b), kDepth, kColumns, 16))
+        .argument(c)
+        .argument(kRows)
+        .argument(kColumns)
+        .argument(kDepth);
+    LaunchRequest request;
+    request.grid = {2, 1, 1};
+    request.block = {384, 1, 1};
+    request.dynamic_shared_bytes = 3 * (128 + 16) * 128 + 2048;
+    program.launch_cleanly(request);
+    check_equal(program.download<float>(c, expected.size()), expected);
+  }
 }
 
 }  // namespace ak::emulator::test

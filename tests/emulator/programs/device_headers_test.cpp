@@ -522,4 +522,94 @@ TEST_CASE("ak/tiles.cuh makes every tile once, in groups of rows, and shares eve
   }
 }
 
+TEST_CASE("ak/stream_k.cuh makes every tile of all of its slices, whoever had them") {
+  constexpr int kSlices = 5;
+  for (const std::string kind : {"streamed_sums<true>", "streamed_sums<false>"}) {
+    for (const auto& [tiles, blocks] : {std::pair{1, 4u}, {6, 4u}, {7, 3u}, {9, 9u}, {20, 13u}}) {
+      INFO(kind << ": " << tiles << " tiles, " << blocks << " blocks");
+      std::vector<int> expected;
+      for (int tile = 0; tile < tiles; ++tile) {
+        for (int thread = 0; thread < 128; ++thread) {
+          expected.push_back((tile * kSlices * kSlices + kSlices * (kSlices - 1) / 2) * thread);
+          expected.push_back(kSlices);
+        }
+      }
+      CudaProgram program = header_program(kind);
+      const auto totals = program.memory(expected.size() * 4);
+      program.argument(program.memory(std::size_t{blocks} * 256 * 4))
+          .argument(program.upload(std::vector<std::uint32_t>(blocks)))
+          .argument(totals)
+          .argument(tiles)
+          .argument(kSlices);
+      program.launch_cleanly(blocks_of(blocks, 128));
+      check_equal(program.download<int>(totals, expected.size()), expected);
+    }
+  }
+}
+
+TEST_CASE("ak/barriers.cuh skips stages of a ring as if it went through them") {
+  CudaProgram program = header_program("skipped_stages");
+  const auto places = program.memory(16);
+  program.argument(places);
+  program.launch_cleanly(blocks_of(1, 1));
+  check_equal(program.download<int>(places, 4), std::vector{2, 2, 1, 1});
+}
+
+TEST_CASE("ak/product_epilogue.cuh scales, adds, activates and quantises, and leaves what is outside alone") {
+  for (const int n : {32, 23}) {  // vectors of results, and single ones
+    constexpr int kRows = 13;
+    const auto bias = numbers(32, 2), residual = numbers(kRows * 32, 3);
+    std::vector<float> rows(16), columns(32);
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = 0.25f * static_cast<float>(i % 5);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = 1.0f + static_cast<float>(i);
+    const std::vector<float> scalars{2.0f, 0.5f, 4.0f};  // alpha, beta, scale of the result
+    std::vector<std::int8_t> expected(std::size_t{kRows} * n + 8, 77);
+    for (int row = 0; row < kRows; ++row) {
+      for (int column = 0; column < n; ++column) {
+        const float sum = static_cast<float>(row) * 0.5f + static_cast<float>(column) - 10.0f;
+        const float x = scalars[0] * (sum * (rows[row] * columns[column])) +
+                        scalars[1] * residual[static_cast<std::size_t>(row * n + column)] + bias[column];
+        const float code = std::nearbyint(std::max(x, 0.0f) * (1.0f / scalars[2]));
+        expected[static_cast<std::size_t>(row * n + column)] =
+            static_cast<std::int8_t>(std::clamp(code, -128.0f, 127.0f));
+      }
+    }
+    CudaProgram program = header_program("epilogue_of_everything");
+    const auto c = program.upload(std::vector<std::int8_t>(expected.size(), 77));
+    program.argument(program.upload(bias)).argument(program.upload(residual)).argument(program.upload(rows));
+    program.argument(program.upload(columns)).argument(program.upload(scalars)).argument(c);
+    program.argument(kRows).argument(n);
+    program.launch_cleanly(blocks_of(1, 32));
+    check_equal(program.download<std::int8_t>(c, expected.size()), expected);
+  }
+}
+
+TEST_CASE("ak/product_epilogue.cuh gates pairs, drops elements by their place in the batch, and adds a residual") {
+  constexpr int kRows = 16, kColumns = 16;
+  const std::uint64_t first = kRows * kColumns;  // of the second matrix
+  const std::vector<float> residual(first * 2, 1000.0f), p{0.5f};
+  const std::vector<std::int64_t> seed{0x123456789abcdef};
+  CudaProgram program = header_program("epilogue_of_pairs");
+  const auto c = program.upload(std::vector<float>(first * 2, -1.0f));
+  program.argument(program.upload(residual)).argument(program.upload(seed)).argument(program.upload(p)).argument(c);
+  program.argument(kRows).argument(2 * kColumns);
+  program.launch_cleanly(blocks_of(1, 32));
+  const auto got = program.download<float>(c, first * 2);
+  CHECK(got[first - 1] == -1.0f);
+  std::size_t dropped = 0;
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kColumns; ++column) {
+      const std::size_t at = first + static_cast<std::size_t>(row * kColumns + column);
+      const double gate = row * 0.5 + 2 * column - 10, up = gate + 1;
+      if (got[at] == 1000.0f) {
+        ++dropped;
+      } else {
+        CHECK(got[at] == Approx(1000 + 2 * silu(gate) * up).margin(1e-3));
+      }
+    }
+  }
+  CHECK(dropped > first / 3);
+  CHECK(dropped < first * 2 / 3);
+}
+
 }  // namespace ak::emulator::test
