@@ -6,7 +6,8 @@
 
 The folder is a checkout of KernelBench (level1/ with its tasks). One task after the other: `exchange import`, then a
 search from the starting kernel with nothing cached. Every 10 ms the script looks whether the reference process waits for
-a request, which is a read of its socket (/proc/PID/syscall): the rest of its time it starts, draws or computes.
+a request, which is a read of its socket, or for the starter a poll (/proc/PID/syscall): the rest of its time it
+imports, draws or computes.
 `alphakernel` is on the PATH. Columns: task, wall_s, reference_s, share, evaluations, exit code of the search.
 """
 import argparse
@@ -22,7 +23,7 @@ import time
 COLUMNS = ("task", "wall_s", "reference_s", "share", "evaluations", "exit_code")
 INTERVAL_S = 0.01
 SOCKET = 3  # that a reference process reads requests from (runtime/reference/reference_worker.h)
-READING = ("0", "45")  # numbers of read and recvfrom on x86-64
+READING, POLL = ("0", "45"), "7"  # numbers of read, recvfrom and poll on x86-64
 
 
 def children(pid):
@@ -53,7 +54,7 @@ def works(pid):
         call = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()
     except OSError:
         return False
-    return not (call[0] in READING and int(call[1], 16) == SOCKET)
+    return call[0] != POLL and not (call[0] in READING and int(call[1], 16) == SOCKET)
 
 
 class Sampler(threading.Thread):
