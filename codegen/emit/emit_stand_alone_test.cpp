@@ -366,16 +366,19 @@ class TestWriter {
 
   /// A row of ak_draws. Elements are counted where it is used; rows matter to some kinds only.
   [[nodiscard]] static std::string draw_row(const ak_random::Draw& draw) {
-    constexpr std::array kOfRows{InputKind::rising,     InputKind::spiked,      InputKind::late_spike,
-                                 InputKind::row_scales, InputKind::permutation, InputKind::offsets};
+    constexpr std::array kOfRows{
+        InputKind::rising,       InputKind::spiked,         InputKind::late_spike,
+        InputKind::row_scales,   InputKind::permutation,    InputKind::offsets,
+        InputKind::even_offsets, InputKind::skewed_offsets, InputKind::single_offsets,
+        InputKind::row_pointers, InputKind::row_columns,    InputKind::even_row_columns};
     const bool of_rows = std::ranges::find(kOfRows, draw.kind) != kOfRows.end();
     std::vector<std::string> choices;
     for (int i = 0; i < draw.choice_count; ++i) choices.push_back(fmt::format("{:.17g}", draw.choices[i]));
     return fmt::format(
         "{{ak_random::Kind::{}, static_cast<float>({:.9g}), static_cast<float>({:.9g}), {}, {{{}}}, "
-        "static_cast<long long>({}ull), {}ll, 0, {}}}",
+        "static_cast<long long>({}ull), {}ll, 0, {}, {}}}",
         to_string(draw.kind), draw.scale, draw.shift, draw.choice_count, fmt::join(choices, ", "),
-        static_cast<std::uint64_t>(draw.low), draw.high, of_rows ? draw.row : 1);
+        static_cast<std::uint64_t>(draw.low), draw.high, of_rows ? draw.row : 1, draw.bound);
   }
 
   /// "{0, 1}" for every distribution: which rows of `draws` its inputs are drawn by. Adds the missing ones.

@@ -14,7 +14,7 @@ namespace ak {
 namespace {
 
 /// What a kind's parentheses hold apart from scale and shift.
-enum class DrawArguments : std::uint8_t { none, numbers, range, size, total };
+enum class DrawArguments : std::uint8_t { none, numbers, range, size, total, matrix };
 
 struct InputKindName {
   std::string_view name;  ///< written in problem.json; never renamed
@@ -22,28 +22,35 @@ struct InputKindName {
   DrawArguments arguments = DrawArguments::none;
 };
 /// Kinds in the order of ak_random::Kind; then further names of some, which differ in what their arguments are.
-constexpr std::array kInputKinds{InputKindName{"normal", InputKind::normal},
-                                 InputKindName{"uniform", InputKind::uniform},
-                                 InputKindName{"small_integer", InputKind::small_integer},
-                                 InputKindName{"zero_one", InputKind::zero_one},
-                                 InputKindName{"outliers", InputKind::outliers},
-                                 InputKindName{"ramp", InputKind::ramp},
-                                 InputKindName{"peaked", InputKind::peaked},
-                                 InputKindName{"cauchy", InputKind::cauchy},
-                                 InputKindName{"rising", InputKind::rising},
-                                 InputKindName{"spiked", InputKind::spiked},
-                                 InputKindName{"late_spike", InputKind::late_spike},
-                                 InputKindName{"row_scales", InputKind::row_scales},
-                                 InputKindName{"ascending", InputKind::ascending, DrawArguments::range},
-                                 InputKindName{"constant", InputKind::constant, DrawArguments::numbers},
-                                 InputKindName{"choices", InputKind::choices, DrawArguments::numbers},
-                                 InputKindName{"integers", InputKind::integers, DrawArguments::range},
-                                 InputKindName{"lengths", InputKind::lengths, DrawArguments::total},
-                                 InputKindName{"permutation", InputKind::permutation},
-                                 InputKindName{"offsets", InputKind::offsets, DrawArguments::total},
-                                 InputKindName{"given", InputKind::given},
-                                 InputKindName{"index", InputKind::integers, DrawArguments::size},
-                                 InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
+constexpr std::array kInputKinds{
+    InputKindName{"normal", InputKind::normal},
+    InputKindName{"uniform", InputKind::uniform},
+    InputKindName{"small_integer", InputKind::small_integer},
+    InputKindName{"zero_one", InputKind::zero_one},
+    InputKindName{"outliers", InputKind::outliers},
+    InputKindName{"ramp", InputKind::ramp},
+    InputKindName{"peaked", InputKind::peaked},
+    InputKindName{"cauchy", InputKind::cauchy},
+    InputKindName{"rising", InputKind::rising},
+    InputKindName{"spiked", InputKind::spiked},
+    InputKindName{"late_spike", InputKind::late_spike},
+    InputKindName{"row_scales", InputKind::row_scales},
+    InputKindName{"ascending", InputKind::ascending, DrawArguments::range},
+    InputKindName{"constant", InputKind::constant, DrawArguments::numbers},
+    InputKindName{"choices", InputKind::choices, DrawArguments::numbers},
+    InputKindName{"integers", InputKind::integers, DrawArguments::range},
+    InputKindName{"lengths", InputKind::lengths, DrawArguments::total},
+    InputKindName{"permutation", InputKind::permutation},
+    InputKindName{"offsets", InputKind::offsets, DrawArguments::total},
+    InputKindName{"even_offsets", InputKind::even_offsets, DrawArguments::total},
+    InputKindName{"skewed_offsets", InputKind::skewed_offsets, DrawArguments::total},
+    InputKindName{"single_offsets", InputKind::single_offsets, DrawArguments::total},
+    InputKindName{"row_pointers", InputKind::row_pointers, DrawArguments::matrix},
+    InputKindName{"row_columns", InputKind::row_columns, DrawArguments::matrix},
+    InputKindName{"even_row_columns", InputKind::even_row_columns, DrawArguments::matrix},
+    InputKindName{"given", InputKind::given},
+    InputKindName{"index", InputKind::integers, DrawArguments::size},
+    InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
 
 constexpr double kLargestDrawnFloat = 1 << 24;  // floating values are drawn as fp32, which has gaps beyond
 
@@ -139,6 +146,10 @@ std::string wrong_count(const InputDraw& draw, const InputKindName& kind) {
   const std::size_t bounds = draw.bounds.size(), choices = draw.choices.size();
   const bool one = kind.arguments == DrawArguments::size || kind.arguments == DrawArguments::total;
   if (one && bounds != 1) return "expected one size, such as the name of an axis";
+  if (kind.arguments == DrawArguments::matrix && bounds != 2)
+    return kind.kind == InputKind::row_pointers
+               ? "expected how many entries there are, and the width of the matrix"
+               : "expected how many rows the matrix has, and its width";
   if (kind.arguments == DrawArguments::range && bounds != 0 && bounds != 2)
     return "expected a lowest and a highest value, or none for all that the dtype holds";
   if (kind.kind == InputKind::constant && choices != 1) return "expected one number";
@@ -153,14 +164,26 @@ Expression literal(std::int64_t value) {
   return std::move(parsed).value();
 }
 
-/// Makes low and high of a size: index(N) is 0 to N - 1, lengths(N) is 1 to N, offsets(N) is 0 to N.
+/// An expression less one.
+Expression last_of(const Expression& size) {
+  auto last = Expression::parse(fmt::format("({}) - 1", size.text()));
+  AK_ASSERT(last.ok(), "an expression less one is an expression");
+  return std::move(last).value();
+}
+
+/// Makes low and high of a size: index(N) is 0 to N - 1, lengths(N) is 1 to N, offsets(N) is 0 to N. Of
+/// row_pointers(TOTAL, WIDTH) they are 0 and TOTAL, of row_columns(ROWS, WIDTH) 0 and WIDTH - 1.
 void make_range(InputDraw& draw, const InputKindName& kind) {
+  if (kind.arguments == DrawArguments::matrix) {
+    const bool pointers = kind.kind == InputKind::row_pointers;
+    draw.bound = pointers ? draw.bounds.back() : draw.bounds.front();
+    draw.bounds = {literal(0), pointers ? draw.bounds.front() : last_of(draw.bounds.back())};
+    return;
+  }
   if (kind.arguments == DrawArguments::total)
     draw.bounds.insert(draw.bounds.begin(), literal(kind.kind == InputKind::lengths ? 1 : 0));
   if (kind.arguments != DrawArguments::size) return;
-  auto last = Expression::parse(fmt::format("({}) - 1", draw.bounds.front().text()));
-  AK_ASSERT(last.ok(), "an expression less one is an expression");
-  draw.bounds = {literal(0), std::move(last).value()};
+  draw.bounds = {literal(0), last_of(draw.bounds.front())};
   draw.over_tensor = kind.kind == InputKind::permutation;
 }
 
@@ -183,6 +206,21 @@ Result<Range> range_of(const InputDraw& draw, DType dtype, std::int64_t row, con
     return InputError{
         fmt::format("{} does not hold every value from {} to {}", info(dtype).name, range.low, range.high)};
   return range;
+}
+
+/// Takes `bound` of a sparse matrix, whose entries have to fit its rows.
+std::optional<InputError> take_bound(const InputDraw& draw, const Environment& environment,
+                                     ak_random::Draw& drawn) {
+  if (!draw.bound) return std::nullopt;
+  const auto value = draw.bound->evaluate_integer(environment);
+  if (!value) return InputError{fmt::format("'{}': {}", draw.bound->text(), value.error().message)};
+  drawn.bound = *value;
+  const bool pointers = draw.kind == InputKind::row_pointers;
+  const std::int64_t rows = pointers ? drawn.row - 1 : *value, width = pointers ? *value : drawn.high + 1,
+                     entries = pointers ? drawn.high : drawn.row;
+  if (rows < 1 || width < 1 || (entries + width - 1) / width > rows)
+    return InputError{fmt::format("{} entries do not fit {} rows of {}", entries, rows, width)};
+  return std::nullopt;
 }
 
 /// The kind that an integer tensor is drawn with.
@@ -210,6 +248,8 @@ std::string input_kind_names() {
   for (const InputKindName& kind : kInputKinds) names.push_back(kind.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
+
+bool draws_offsets(InputKind kind) { return kind >= InputKind::offsets && kind <= InputKind::row_pointers; }
 
 bool says_nothing_of_integers(const InputDraw& draw) { return draw.kind < InputKind::ascending; }
 
@@ -260,6 +300,7 @@ Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
   if (!range) return range.error();
   drawn.low = range->low;
   drawn.high = range->high;
+  if (auto error = take_bound(draw, environment, drawn)) return *error;
   return drawn;
 }
 

@@ -29,6 +29,8 @@ struct InputDraw {
   std::vector<double> choices = {};     ///< of `constant` and `choices`
   std::vector<Expression> bounds = {};  ///< low and high over axes and params; none: what the dtype has
   bool over_tensor = false;             ///< `permutation`: distinct over the whole tensor, not row by row
+  std::optional<Expression> bound =
+      {};  ///< of sparse matrices: `row_pointers` the width, `row_columns` the rows
 };
 
 /// Reads what a problem writes for a draw: a kind, perhaps with arguments: "normal(scale=64, shift=1)",
@@ -44,6 +46,9 @@ struct InputDraw {
 [[nodiscard]] Result<ak_random::Draw> resolve_draw(const InputDraw& draw, DType dtype,
                                                    const std::vector<std::int64_t>& shape,
                                                    const Environment& environment);
+
+/// True of kinds whose values say where parts begin, and the last ends.
+[[nodiscard]] bool draws_offsets(InputKind kind);
 
 /// True where an integer tensor's range is what the dtype has, as no one states one.
 [[nodiscard]] bool says_nothing_of_integers(const InputDraw& draw);

@@ -37,6 +37,12 @@ enum class Kind : int {
   lengths,
   permutation,
   offsets,
+  even_offsets,
+  skewed_offsets,
+  single_offsets,
+  row_pointers,
+  row_columns,
+  even_row_columns,
   given  // not drawn here: by a problem's own generator
 };
 
@@ -52,6 +58,7 @@ struct Draw {
   long long count;              // elements of the tensor
   long long row;                // values of its last axis, two an element where they are packed; of `permutation`: how
                                 // many are distinct
+  long long bound;              // of `row_pointers`: the most in a row; of `row_columns`: rows
 };
 
 // A tensor's stream.
@@ -231,6 +238,62 @@ AK_DRAW long long offset(Key key, u64 index, const Draw& of) {
                                                                            static_cast<long long>(end - begin))));
 }
 
+// Where part `at` of `parts` equal ones begins; exact, although at * total may not fit.
+AK_DRAW u64 even_share(u64 at, u64 parts, u64 total) { return at * (total / parts) + at * (total % parts) / parts; }
+
+// The same of parts that grow with the square of their number: of 8 the last has a third.
+AK_DRAW u64 growing_share(u64 at, u64 parts, u64 total) {
+  return even_share(at, parts, even_share(at, parts, even_share(at, parts, total)));
+}
+
+// From low to high in parts that are equal, that grow from a random one on, or of which a random one has everything.
+AK_DRAW long long shared_offset(Key key, u64 index, const Draw& of) {
+  const u64 parts = static_cast<u64>(of.row) - 1, at = index % static_cast<u64>(of.row);
+  const u64 total = static_cast<u64>(of.high) - static_cast<u64>(of.low);
+  if (at == 0) return of.low;
+  if (of.kind == Kind::even_offsets) return of.low + static_cast<long long>(even_share(at, parts, total));
+  const u64 first = below(draw(key, index / static_cast<u64>(of.row), kRow).w[0], static_cast<u32>(parts));
+  if (of.kind == Kind::single_offsets) return at > first ? of.high : of.low;
+  const u64 before = growing_share(first, parts, total), to = first + at;
+  const u64 begin = to <= parts ? growing_share(to, parts, total) - before
+                                : total - before + growing_share(to - parts, parts, total);
+  return of.low + static_cast<long long>(begin);
+}
+
+// Where a row of a sparse matrix begins among `total` entries, of which a row has at most `width`. Eight rows at a time
+// share evenly; among them a row takes any number that leaves the others enough and not too many. There is no key: the
+// pointers follow from the sizes, so that column indices, which are another tensor, can be drawn for them.
+AK_DRAW u64 row_pointer(u64 row, u64 rows, u64 total, u64 width) {
+  const u64 first = row / 8 * 8, after = first + 8 < rows ? first + 8 : rows;
+  u64 pointer = even_share(first, rows, total), left = even_share(after, rows, total) - pointer;
+  for (u64 at = first; at < row; ++at) {
+    const u64 others = (after - at - 1) * width, least = left > others ? left - others : 0;
+    const Words words = draw(Key{static_cast<u32>(total), static_cast<u32>(rows)}, at, kRow);
+    const u64 taken = static_cast<u64>(in_range(words, static_cast<long long>(least),
+                                                static_cast<long long>(left < width ? left : width)));
+    pointer += taken;
+    left -= taken;
+  }
+  return pointer;
+}
+
+// The column of entry `index`: rising within a row, one at random out of each of as many equal parts of the width.
+AK_DRAW long long row_column(Key key, u64 index, const Draw& of) {
+  const u64 rows = static_cast<u64>(of.bound), total = static_cast<u64>(of.row);
+  const u64 width = static_cast<u64>(of.high) - static_cast<u64>(of.low) + 1;
+  const bool even = of.kind == Kind::even_row_columns;
+  u64 row = 0, beyond = rows;  // the last row that begins at or before the entry lies in [row, beyond)
+  while (beyond - row > 1) {
+    const u64 middle = row + (beyond - row) / 2;
+    const u64 begin = even ? even_share(middle, rows, total) : row_pointer(middle, rows, total, width);
+    (begin <= index ? row : beyond) = middle;
+  }
+  const u64 begin = even ? even_share(row, rows, total) : row_pointer(row, rows, total, width);
+  const u64 end = even ? even_share(row + 1, rows, total) : row_pointer(row + 1, rows, total, width);
+  const u64 low = even_share(index - begin, end - begin, width), high = even_share(index - begin + 1, end - begin, width);
+  return of.low + in_range(draw(key, index, kValue), static_cast<long long>(low), static_cast<long long>(high) - 1);
+}
+
 // One of the listed numbers.
 AK_DRAW double chosen(Key key, u64 index, const Draw& of) {
   return of.choices[below(draw(key, index, kValue).w[0], static_cast<u32>(of.choice_count))];
@@ -244,6 +307,19 @@ AK_DRAW long long integer_element(Key key, u64 index, const Draw& of) {
       return distinct(key, index, of);
     case Kind::offsets:
       return offset(key, index, of);
+    case Kind::even_offsets:
+    case Kind::skewed_offsets:
+    case Kind::single_offsets:
+      return shared_offset(key, index, of);
+    case Kind::row_pointers: {
+      const u64 rows = static_cast<u64>(of.row) - 1, row = index % static_cast<u64>(of.row);
+      if (rows == 0) return of.low;
+      const u64 total = static_cast<u64>(of.high) - static_cast<u64>(of.low);
+      return of.low + static_cast<long long>(row_pointer(row, rows, total, static_cast<u64>(of.bound)));
+    }
+    case Kind::row_columns:
+    case Kind::even_row_columns:
+      return row_column(key, index, of);
     case Kind::ascending: {
       const u64 span = static_cast<u64>(of.high) - static_cast<u64>(of.low) + 1;
       return static_cast<long long>(static_cast<u64>(of.low) + (span == 0 ? index : index % span));
@@ -273,6 +349,12 @@ AK_DRAW float real_element(Key key, u64 index, const Draw& of) {
     case Kind::lengths:
     case Kind::permutation:
     case Kind::offsets:
+    case Kind::even_offsets:
+    case Kind::skewed_offsets:
+    case Kind::single_offsets:
+    case Kind::row_pointers:
+    case Kind::row_columns:
+    case Kind::even_row_columns:
       return static_cast<float>(integer_element(key, index, of));
     default:
       return add(multiply(unscaled(key, index, of), of.scale), of.shift);

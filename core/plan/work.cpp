@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "core/error.h"
 #include "core/plan/random_input.h"
 
 namespace ak {
@@ -17,62 +20,86 @@ namespace {
 // the spread between draws; more values than this take longer than anyone waits for a formula (both chosen).
 constexpr std::int64_t kMaxSeeds = 64, kMaxValues = 1 << 20;
 
+/// What formulas take of a drawn input.
+enum class Figure : std::uint8_t { sum, max, used, distinct };
+constexpr std::pair<std::string_view, Figure> kFigures[] = {
+    {"sum_", Figure::sum}, {"max_", Figure::max}, {"used_", Figure::used}, {"distinct_", Figure::distinct}};
+
 /// "sum_lengths": what of which input.
 struct DrawnName {
-  bool sum = false;
+  Figure figure = Figure::sum;
   std::string input;
 };
 
 std::optional<DrawnName> drawn_name(const std::string& name) {
-  for (const auto& [prefix, sum] : {std::pair("sum_", true), std::pair("max_", false)}) {
-    if (name.starts_with(prefix)) return DrawnName{sum, name.substr(std::string_view(prefix).size())};
+  for (const auto& [prefix, figure] : kFigures) {
+    if (name.starts_with(prefix)) return DrawnName{figure, name.substr(prefix.size())};
   }
   return std::nullopt;
 }
 
-/// The lengths that an input says, under the timed distribution of a workload.
-struct DrawnLengths {
-  std::string input;
+/// An integer input as it is drawn under the timed distribution of a workload.
+struct DrawnIntegers {
+  DrawnName name;
   ak_random::Draw draw;
 
-  /// Of parts of unequal size it is where they begin and end.
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> sum_and_max(std::uint64_t seed) const {
-    const auto words = tensor_key(seed, input);
-    const ak_random::Key key{words[0], words[1]};
-    std::int64_t sum = 0, most = 0, before = 0;
-    for (std::int64_t i = 0; i < draw.count; ++i) {
-      std::int64_t length = ak_random::integer_element(key, static_cast<std::uint64_t>(i), draw);
-      if (draw.kind == InputKind::offsets) {
-        const std::int64_t end = std::exchange(before, length);
-        length = i % draw.row == 0 ? 0 : length - end;
-      }
-      sum += length;
-      most = std::max(most, length);
+  [[nodiscard]] std::int64_t value(std::uint64_t seed) const {
+    std::vector<std::int64_t> values = drawn(seed);
+    switch (name.figure) {
+      case Figure::sum:
+        return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+      case Figure::max:
+        return std::ranges::max(values);
+      case Figure::used:
+        return std::ranges::count_if(values, [](std::int64_t length) { return length > 0; });
+      case Figure::distinct:
+        std::ranges::sort(values);
+        return static_cast<std::int64_t>(values.size() - std::ranges::unique(values).size());
     }
-    return {sum, most};
+    AK_ASSERT(false, "every figure has a value");
+  }
+
+ private:
+  /// The values; of where parts begin and end, the lengths of the parts.
+  [[nodiscard]] std::vector<std::int64_t> drawn(std::uint64_t seed) const {
+    const auto words = tensor_key(seed, name.input);
+    const ak_random::Key key{words[0], words[1]};
+    std::vector<std::int64_t> values;
+    std::int64_t before = 0;
+    for (std::int64_t i = 0; i < draw.count; ++i) {
+      const std::int64_t value = ak_random::integer_element(key, static_cast<std::uint64_t>(i), draw);
+      const std::int64_t begin = std::exchange(before, value);
+      values.push_back(!draws_offsets(draw.kind) ? value : i % draw.row == 0 ? 0 : value - begin);
+    }
+    return values;
   }
 };
 
-Result<DrawnLengths> lengths_of(const ProblemInstance& problem, const Workload& workload,
-                                const std::string& name, const std::string& input) {
+/// Whether a figure can be taken of what is drawn like this.
+bool suits(Figure figure, InputKind kind) {
+  return figure == Figure::distinct || kind == InputKind::lengths || kind == InputKind::integers ||
+         draws_offsets(kind);
+}
+
+Result<DrawnIntegers> integers_of(const ProblemInstance& problem, const Workload& workload,
+                                  const std::string& name, const DrawnName& drawn) {
   const InputDistribution& timed = *problem.distributions_of(workload).front();
-  const auto found = std::ranges::find(problem.definition.inputs, input, &TensorSpec::name);
+  const auto found = std::ranges::find(problem.definition.inputs, drawn.input, &TensorSpec::name);
   if (found != problem.definition.inputs.end()) {
     auto draws = problem.draws(timed, workload.axes);
     if (!draws) return draws.error();
     const ak_random::Draw& draw =
         (*draws)[static_cast<std::size_t>(found - problem.definition.inputs.begin())];
-    if (!info(found->dtype).floating && (draw.kind == InputKind::lengths || draw.kind == InputKind::offsets))
-      return DrawnLengths{input, draw};
+    if (!info(found->dtype).floating && suits(drawn.figure, draw.kind)) return DrawnIntegers{drawn, draw};
   }
   return InputError{fmt::format(
-      "'{}': '{}' is not an integer input that is drawn by lengths or offsets under the distribution "
-      "'{}', which is timed",
-      name, input, timed.name)};
+      "'{}': '{}' is not an integer input{} under the distribution '{}', which is timed", name, drawn.input,
+      drawn.figure == Figure::distinct ? "" : " that is drawn by lengths or offsets, or by integers",
+      timed.name)};
 }
 
-/// What a formula names of drawn lengths, by that name.
-using DrawnNames = std::vector<std::pair<std::string, DrawnLengths>>;
+/// What a formula names of drawn inputs, by that name.
+using DrawnNames = std::vector<std::pair<std::string, DrawnIntegers>>;
 
 Result<DrawnNames> drawn_names(const Expression& formula, const ProblemInstance& problem,
                                const Workload& workload, const Environment& environment) {
@@ -80,16 +107,16 @@ Result<DrawnNames> drawn_names(const Expression& formula, const ProblemInstance&
   for (const std::string& name : formula.names()) {
     const auto drawn = drawn_name(name);
     if (!drawn || environment.contains(name)) continue;
-    auto lengths = lengths_of(problem, workload, name, drawn->input);
-    if (!lengths) return lengths.error();
-    names.emplace_back(name, std::move(lengths).value());
+    auto integers = integers_of(problem, workload, name, *drawn);
+    if (!integers) return integers.error();
+    names.emplace_back(name, std::move(integers).value());
   }
   return names;
 }
 
 std::int64_t seed_count(const DrawnNames& names) {
   std::int64_t values = 0;
-  for (const auto& [name, lengths] : names) values += lengths.draw.count;
+  for (const auto& [name, integers] : names) values += integers.draw.count;
   return values == 0 ? 1 : std::clamp<std::int64_t>(kMaxValues / values, 1, kMaxSeeds);
 }
 
@@ -107,10 +134,8 @@ Result<double> amount_of(const Expression& formula, const ProblemInstance& probl
   const std::int64_t seeds = seed_count(*names);
   double sum = 0, least = std::numeric_limits<double>::infinity();
   for (std::int64_t seed = 0; seed < seeds; ++seed) {
-    for (const auto& [name, lengths] : *names) {
-      const auto [total, most] = lengths.sum_and_max(static_cast<std::uint64_t>(seed));
-      environment[name] = drawn_name(name)->sum ? total : most;
-    }
+    for (const auto& [name, integers] : *names)
+      environment[name] = integers.value(static_cast<std::uint64_t>(seed));
     const Result<std::int64_t> value = formula.evaluate_integer(environment);
     if (!value) return without_value(formula, value.error().message);
     sum += static_cast<double>(*value);

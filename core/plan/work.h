@@ -18,8 +18,8 @@ enum class DrawnWork : std::uint8_t {
   least,  ///< what every call needs
 };
 
-/// The value of one of the problem's formulas for one call. It may name `sum_NAME` and `max_NAME` of an integer input
-/// that is drawn by `lengths` or `offsets` under the distribution that is timed
+/// The value of one of the problem's formulas for one call. It may name `sum_NAME`, `max_NAME` and `used_NAME` of an
+/// integer input that is drawn by `lengths` or `offsets` under the distribution that is timed, and `distinct_NAME` of any
 /// (docs/problem.md#work-that-depends-on-lengths): then the draw is repeated here for some seeds. Refuses, naming the
 /// formula, when it has no value.
 [[nodiscard]] Result<double> amount_of(const Expression& formula, const ProblemInstance& problem,

@@ -81,7 +81,8 @@ Json draw_json(const ak_random::Draw& draw) {
           {"low", draw.low},
           {"high", draw.high},
           {"count", draw.count},
-          {"row", draw.row}};
+          {"row", draw.row},
+          {"bound", draw.bound}};
 }
 
 ak_random::Draw draw_from(const Json& json) {
@@ -97,7 +98,8 @@ ak_random::Draw draw_from(const Json& json) {
                        .low = json.at("low"),
                        .high = json.at("high"),
                        .count = json.at("count"),
-                       .row = json.at("row")};
+                       .row = json.at("row"),
+                       .bound = json.at("bound")};
   std::ranges::copy(choices, draw.choices);
   return draw;
 }

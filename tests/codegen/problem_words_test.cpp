@@ -176,6 +176,10 @@ TEST_CASE("formulas take drawn lengths: the mean of draws, and the least for a f
   CHECK(least < mean);
   CHECK(mean == Approx(1000 * 50.5 + 100).epsilon(0.02));
   CHECK(least > 1000 * 45);
+  sample.json["flops"] =
+      "used_lengths + 1000 * distinct_lengths";  // no length is 0, and a thousand leave out none
+  CHECK(work_of(*sample.instantiate(), sample.instantiate()->workloads[1])->flops ==
+        Approx(1000 + 1000 * 100).epsilon(0.01));
   sample.json["flops"] = "sum_x";
   CHECK_THAT(reading_error(sample),
              Catch::Contains("'x' is not an integer input that is drawn by lengths or offsets"));

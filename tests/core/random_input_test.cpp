@@ -3,6 +3,7 @@
 
 #include "core/plan/input_draw.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -21,12 +22,34 @@ using namespace ak;
 namespace {
 
 // One of every kind, with what it needs.
-constexpr const char* kDraws[] = {
-    "normal",     "uniform",          "small_integer", "zero_one",    "outliers",
-    "ramp",       "peaked",           "cauchy",        "rising",      "spiked",
-    "late_spike", "row_scales",       "ascending",     "constant(3)", "choices(0, 1, 100)",
-    "integers",   "integers(0, 100)", "lengths(100)",  "permutation", "offsets(99)",
-    "index(77)",  "block_table(120)"};
+constexpr const char* kDraws[] = {"normal",
+                                  "uniform",
+                                  "small_integer",
+                                  "zero_one",
+                                  "outliers",
+                                  "ramp",
+                                  "peaked",
+                                  "cauchy",
+                                  "rising",
+                                  "spiked",
+                                  "late_spike",
+                                  "row_scales",
+                                  "ascending",
+                                  "constant(3)",
+                                  "choices(0, 1, 100)",
+                                  "integers",
+                                  "integers(0, 100)",
+                                  "lengths(100)",
+                                  "permutation",
+                                  "offsets(99)",
+                                  "index(77)",
+                                  "block_table(120)",
+                                  "even_offsets(99)",
+                                  "skewed_offsets(99)",
+                                  "single_offsets(99)",
+                                  "row_pointers(99, 3)",
+                                  "row_columns(50, 110)",
+                                  "even_row_columns(50, 110)"};
 
 InputDraw parsed(std::string_view text, float scale = 1, float shift = 0) {
   InputDraw draw = parse_input_draw(text).value();
@@ -268,6 +291,52 @@ TEST_CASE("lengths have the longest and the shortest, offsets rise from 0 to the
   CHECK(std::is_sorted(offsets.begin(), offsets.end()));
 }
 
+TEST_CASE("parts are equal, or grow from a random one on, or one has everything") {
+  const auto even = draw_matrix<int>(DType::int32, "even_offsets(1000)", 1, 9);
+  for (int part = 0; part < 8; ++part) CHECK(even[static_cast<std::size_t>(part + 1)] == 125 * (part + 1));
+  const auto skewed = draw_matrix<int>(DType::int32, "skewed_offsets(5120)", 1, 9);
+  CHECK(skewed.front() == 0);
+  CHECK(skewed.back() == 5120);
+  std::vector<int> lengths;
+  for (std::size_t part = 0; part < 8; ++part) lengths.push_back(skewed[part + 1] - skewed[part]);
+  std::sort(lengths.begin(), lengths.end());
+  CHECK(lengths == std::vector<int>{10, 70, 190, 370, 610, 910, 1270, 1690});
+  const auto single = draw_matrix<int>(DType::int32, "single_offsets(1000)", 40, 9);
+  for (std::size_t row = 0; row < 40; ++row)
+    CHECK(std::count(single.begin() + row * 9, single.begin() + row * 9 + 9, 0) +
+              std::count(single.begin() + row * 9, single.begin() + row * 9 + 9, 1000) ==
+          9);
+}
+
+TEST_CASE("rows of a sparse matrix hold all its entries, and their columns rise within the width") {
+  const int width = 12;
+  for (const int rows : {1, 3, 8, 21, 64}) {
+    for (const int entries : {1, rows, 5 * rows + rows / 2, 11 * rows, width * rows}) {
+      for (const bool even : {false, true}) {
+        INFO(entries << " entries in " << rows << " rows, even: " << even);
+        const auto pointers = draw_matrix<int>(DType::int32,
+                                               even ? fmt::format("even_offsets({})", entries)
+                                                    : fmt::format("row_pointers({}, {})", entries, width),
+                                               1, rows + 1);
+        const auto columns = draw_matrix<int>(
+            DType::int32, fmt::format("{}row_columns({}, {})", even ? "even_" : "", rows, width), 1, entries);
+        CHECK(pointers.front() == 0);
+        CHECK(pointers.back() == entries);
+        for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+          const int begin = pointers[row], end = pointers[row + 1];
+          REQUIRE(begin <= end);
+          CHECK(end - begin <= width);
+          for (int at = begin; at < end; ++at) {
+            const int column = columns[static_cast<std::size_t>(at)];
+            CHECK(column < width);
+            CHECK(column > (at == begin ? -1 : columns[static_cast<std::size_t>(at - 1)]));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a rising row rises by more than 100 after any prefix, and a spike comes once in a row") {
   const auto rising = draw_matrix<float>(DType::float32, "rising", 2, 1000);
   for (const int prefix : {32, 256, 500, 700})
@@ -307,6 +376,9 @@ TEST_CASE("what a draw says wrong is refused with what was expected") {
   CHECK(resolved("index(N)", DType::uint8).error().message.find("uint8 does not hold") != std::string::npos);
   CHECK(resolved("index(K)", DType::int32).error().message.find("K") != std::string::npos);
   CHECK(resolved("integers(3, 2)", DType::int32).error().message.find("empty") != std::string::npos);
+  CHECK(message("row_pointers(5)").find("how many entries there are, and the width") != std::string::npos);
+  CHECK(resolved("row_pointers(10, 3)", DType::int32).error().message.find("do not fit 3 rows of 3") !=
+        std::string::npos);
   CHECK(resolved("constant(0.5)", DType::int32).error().message.find("int32 does not hold 0.5") !=
         std::string::npos);
 }

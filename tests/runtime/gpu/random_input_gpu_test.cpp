@@ -41,7 +41,7 @@ TEST_CASE("inputs drawn on the device and on the host agree bit by bit, for ever
   for (const DTypeInfo& dtype : dtypes()) {
     const std::size_t bytes = static_cast<std::size_t>(kCount) * static_cast<std::size_t>(dtype.bytes);
     const runtime::DeviceBuffer buffer(bytes, "drawn inputs");
-    for (int kind = 0; kind <= static_cast<int>(InputKind::offsets); ++kind) {
+    for (int kind = 0; kind <= static_cast<int>(InputKind::single_offsets); ++kind) {
       const InputDraw asked{
           .kind = static_cast<InputKind>(kind), .scale = 3.7f, .shift = 0.25f, .choices = {0, 1, 1}};
       const ak_random::Draw draw = testing::vector_draw(asked, dtype.dtype, kCount);
