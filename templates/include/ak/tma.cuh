@@ -70,6 +70,23 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* ma
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(blocks) : "memory");
 }
 
+__device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* map, u32 barrier, u16 blocks, int x,
+                                                   int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks) : "memory");
+}
+/// The same for all BLOCKS blocks of the cluster; a plain load where that is one.
+template <int BLOCKS, class... At>
+__device__ __forceinline__ void tma_load_for_all(u32 to, const CUtensorMap* map, u32 barrier, At... at) {
+  if constexpr (BLOCKS == 1) {
+    tma_load(to, map, barrier, at...);
+  } else {
+    tma_load_multicast(to, map, barrier, static_cast<u16>((1 << BLOCKS) - 1), at...);
+  }
+}
+
 /// Writes the box at `from` to these coordinates. fence_shared_writes() comes before, in the threads that filled it.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, u32 from, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y),

@@ -3,22 +3,27 @@
 #include <cuda_fp16.h>
 
 #include <ak/barriers.cuh>
+#include <ak/block_product.cuh>
 #include <ak/clusters.cuh>
 #include <ak/copies.cuh>
 #include <ak/epilogue.cuh>
 #include <ak/functions.cuh>
+#include <ak/groups.cuh>
 #include <ak/handover.cuh>
 #include <ak/narrow.cuh>
 #include <ak/pad.cuh>
+#include <ak/panels.cuh>
 #include <ak/philox.cuh>
 #include <ak/product_epilogue.cuh>
 #include <ak/reduce.cuh>
 #include <ak/stream_k.cuh>
+#include <ak/routing.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 #include <ak/tma.cuh>
 #include <ak/vectors.cuh>
+#include <ak/wgmma_ring.cuh>
 
 template <class T, int COUNT, ak::Cache LOAD, ak::Cache STORE>
 __device__ void copy_packs(const T* x, T* y, int packs) {
@@ -374,6 +379,101 @@ __global__ void shared_slices(int* counts, int* owners, int tiles, int slices) {
     for (int split = 0; split < 3; ++split) {
       const ak::TilePart part = ak::split_part<3>(tile, slices, split);
       for (int i = 0; i < part.count; ++i) atomicAdd(&counts[tile * slices + part.first + i], 10);
+    }
+  }
+}
+
+// ---- groups: for every tile its group, its number there, and the group's rows
+
+__global__ void tiles_by_offsets(const int* offsets, int groups, int height, int across, int4* found) {
+  ak::GroupTiles<ak::RowsByOffsets> tiles({offsets}, groups, height, across);
+  ak::GroupTile tile;
+  for (int at = blockIdx.x; tiles.find(at, tile); at += gridDim.x) {
+    if (threadIdx.x == 0) found[at] = make_int4(tile.group, tile.index, tile.rows.begin, tile.rows.count);
+  }
+}
+__global__ void tiles_by_counts(const int* counts, int groups, int height, int across, int4* found) {
+  ak::GroupTiles<ak::RowsByCounts> tiles({counts, 100}, groups, height, across);
+  ak::GroupTile tile;
+  for (int at = blockIdx.x; tiles.find(at, tile); at += gridDim.x) {
+    if (threadIdx.x == 0) found[at] = make_int4(tile.group, tile.index, tile.rows.begin, tile.rows.count);
+  }
+}
+
+// ---- routing
+
+__global__ void count_choices(const int* ids, int pairs, int experts, int* counts) {
+  __shared__ int found[64];
+  ak::count_pairs(ids, pairs, experts, counts, found);
+}
+__global__ void sort_choices(const int* ids, int pairs, int experts, const int* counts, int* offsets, int* order,
+                             int* places) {
+  __shared__ int words[64 * ak::kRoutingWords];
+  ak::sort_pairs(ids, pairs, experts, counts, offsets, order, places, words);
+}
+__global__ void combine(const __half* y, const int* places, const float* weights, __half* out, int tokens, int k) {
+  ak::combine_pairs(y, places, weights, out, tokens, k, 16);
+}
+
+// ---- panels: result i of a thread is 64 * row + column, modulo 2048
+
+__global__ void panel(__half* out, int rows, int columns) {
+  __shared__ __align__(1024) unsigned char memory[ak::kPanelBytes];
+  const int lane = ak::lane_index(), warp = ak::warp_index();
+  ak::fill_panel<ak::f16>(ak::shared_address(memory), [&](int i) {
+    const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    return static_cast<float>((row * 64 + column) % 2048);
+  });
+  __syncthreads();
+  ak::copy_panel(out, 72, ak::shared_address(memory), rows, columns);
+}
+
+// ---- products of 64 rows of a, in the order of `rows`, and 32 lines of b: `depth` halves of k each, a multiple of 8
+
+__global__ void gathered_product(const __half* a, const int* rows, const __half* b, __half* c, int count, int depth) {
+  using Product = ak::BlockProduct<ak::f16, 64, 32, 32, 16, 64, 3>;
+  __shared__ __align__(1024) unsigned char memory[3 * Product::kStageBytes];
+  const Product::CopiesA lines_a(a, [&](int line) { return line < count ? a + rows[line] * depth : nullptr; });
+  const Product::CopiesB lines_b(b, [&](int line) { return b + line * depth; });
+  Product::Sums sums = {};
+  int slices_done = 0;
+  Product::add(sums, ak::shared_address(memory), (depth + 31) / 32, [&](int slice, ak::u32 to_a, ak::u32 to_b) {
+    lines_a.start(to_a, slice * 64, depth * 2);
+    lines_b.start(to_b, slice * 64, depth * 2);
+  }, [&](int slice) { slices_done += slice; });
+  __half* staged = reinterpret_cast<__half*>(memory + ak::warp_index() * ak::kStagedBytes<__half, 2>);
+  const int first = Product::warp_row(), column = Product::warp_column();
+  ak::store_tile(staged, sums, 24 - column, [&](int y) {
+    return first + y < count ? c + (first + y) * 24 + column : nullptr;
+  });
+}
+__global__ void ring_product(const __half* a, const int* rows, const __half* b, float* c, int count, int depth) {
+  using Slices = ak::SliceRing<ak::f16, 64, 32, 1, 2>;
+  __shared__ __align__(1024) unsigned char memory[Slices::kBytes];
+  const Slices ring{ak::shared_address(memory)};
+  if (threadIdx.x == 0) ring.init(127);
+  __syncthreads();
+  const int slices = (depth + 63) / 64;
+  Slices::Place at;
+  if (ak::warp_group() == 1) {
+    const ak::LineCopies<64, 128, 128> lines_a(a, [&](int line) { return line < count ? a + rows[line] * depth : nullptr; });
+    const ak::LineCopies<32, 128, 128> lines_b(b, [&](int line) { return b + line * depth; });
+    for (int round = 0; round < 2; ++round) {
+      for (int slice = 0; slice < slices; ++slice, at.advance()) {
+        ak::barrier_wait(ring.empty(at.stage), at.parity ^ 1);
+        lines_a.start(ring.a(at.stage), slice * 128, depth * 2);
+        lines_b.start(ring.b(at.stage), slice * 128, depth * 2);
+        ak::barrier_arrive_after_copies(ring.full(at.stage));
+      }
+    }
+    ak::wait_copies<0>();
+  } else {
+    Slices::Sums sums;
+    ring.skip(at, slices);  // the first round is not for this group
+    ring.sum<true>(at, slices, 0, sums);
+    for (int i = 0; i < 16; ++i) {
+      const int row = ak::warp_index() * 16 + ak::lane_index() / 4 + i / 2 % 2 * 8;
+      c[row * 32 + i / 4 * 8 + ak::lane_index() % 4 * 2 + i % 2] = sums[0][i];
     }
   }
 }

@@ -612,4 +612,168 @@ TEST_CASE("ak/product_epilogue.cuh gates pairs, drops elements by their place in
   CHECK(dropped < first * 2 / 3);
 }
 
+namespace {
+
+/// What tiles_by_... find: group, number in the group, begin and count of its rows.
+std::vector<int> tiles_of(const std::vector<std::pair<int, int>>& rows, int height, int across) {
+  std::vector<int> found;
+  for (std::size_t group = 0; group < rows.size(); ++group) {
+    const auto [begin, count] = rows[group];
+    for (int tile = 0; tile < (count + height - 1) / height * across; ++tile)
+      found.insert(found.end(), {static_cast<int>(group), tile, begin, count});
+  }
+  return found;
+}
+
+void check_tiles(const std::string& kernel, const std::vector<int>& input,
+                 const std::vector<std::pair<int, int>>& rows) {
+  const auto expected = tiles_of(rows, 16, 3);
+  CudaProgram program = header_program(kernel);
+  const auto found = program.memory(expected.size() * 4 + 16);
+  program.argument(program.upload(input)).argument(static_cast<int>(rows.size())).argument(16).argument(3);
+  program.argument(found);
+  program.launch_cleanly(blocks_of(5, 32));
+  check_equal(program.download<int>(found, expected.size()), expected);
+}
+
+/// 40 of 50 rows of small integers, multiplied with 32 lines.
+struct GatheredProduct {
+  static constexpr int kCount = 40, kLines = 32;
+  int depth;
+  std::vector<float> a, b;
+  std::vector<int> rows;
+
+  explicit GatheredProduct(int of) : depth(of) {
+    for (const int value : random_integers<int>(static_cast<std::size_t>(50 * depth), 7, 1))
+      a.push_back(static_cast<float>(value - 3));
+    for (const int value : random_integers<int>(static_cast<std::size_t>(kLines * depth), 7, 2))
+      b.push_back(static_cast<float>(value - 3));
+    rows = random_integers<int>(kCount, 50, 3);
+  }
+  [[nodiscard]] float at(int row, int line) const {
+    float sum = 0;
+    for (int k = 0; row < kCount && k < depth; ++k)
+      sum += a[static_cast<std::size_t>(rows[static_cast<std::size_t>(row)] * depth + k)] *
+             b[static_cast<std::size_t>(line * depth + k)];
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ak/groups.cuh finds every tile of every group, whatever their sizes") {
+  std::vector<int> offsets{0};
+  std::vector<std::pair<int, int>> rows;
+  for (const int count : random_integers<int>(70, 50)) {
+    rows.emplace_back(offsets.back(), count < 15 ? 0 : count);
+    offsets.push_back(offsets.back() + rows.back().second);
+  }
+  check_tiles("tiles_by_offsets", offsets, rows);
+  std::vector<int> counts;
+  for (std::size_t group = 0; group < rows.size(); ++group) {
+    rows[group].first = static_cast<int>(group) * 100;
+    counts.push_back(rows[group].second);
+  }
+  check_tiles("tiles_by_counts", counts, rows);
+}
+
+TEST_CASE("ak/routing.cuh sorts pairs by expert, equal ones in order, and adds their results up") {
+  constexpr int kTokens = 300, kChoices = 2, kPairs = kTokens * kChoices, kExperts = 40;
+  auto ids = random_integers<int>(kPairs, kExperts);
+  for (int& id : ids) id = id % 7 == 0 ? 5 : id;  // some experts are never chosen
+  std::vector<int> order(kPairs), places(kPairs), offsets(kExperts + 1);
+  std::iota(order.begin(), order.end(), 0);
+  const auto expert = [&](int pair) { return ids[static_cast<std::size_t>(pair)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return expert(a) < expert(b); });
+  for (int place = 0; place < kPairs; ++place)
+    places[static_cast<std::size_t>(order[static_cast<std::size_t>(place)])] = place;
+  for (const int id : ids) ++offsets[static_cast<std::size_t>(id) + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+
+  CudaProgram counting = header_program("count_choices");
+  const auto counts = counting.memory(3 * kExperts * 4);
+  counting.argument(counting.upload(ids)).argument(kPairs).argument(kExperts).argument(counts);
+  counting.launch_cleanly(blocks_of(3, 256));
+  CudaProgram sorting = header_program("sort_choices");
+  const auto of_experts = sorting.memory(offsets.size() * 4), in_order = sorting.memory(kPairs * 4),
+             of_pairs = sorting.memory(kPairs * 4);
+  sorting.argument(sorting.upload(ids)).argument(kPairs).argument(kExperts);
+  sorting.argument(sorting.upload(counting.download<int>(counts, 3 * kExperts)));
+  sorting.argument(of_experts).argument(in_order).argument(of_pairs);
+  sorting.launch_cleanly(blocks_of(3, 256));
+  check_equal(sorting.download<int>(of_experts, offsets.size()), offsets);
+  check_equal(sorting.download<int>(in_order, kPairs), order);
+  check_equal(sorting.download<int>(of_pairs, kPairs), places);
+
+  std::vector<float> results, weights, sums(kTokens * 16);
+  for (const int value : random_integers<int>(kPairs * 16, 9))
+    results.push_back(static_cast<float>(value - 4));
+  for (const int value : random_integers<int>(kPairs, 5, 2))
+    weights.push_back(static_cast<float>(value) * 0.25f);
+  for (std::size_t pair = 0; pair < kPairs; ++pair) {
+    for (std::size_t i = 0; i < 16; ++i)
+      sums[pair / kChoices * 16 + i] +=
+          weights[pair] * results[static_cast<std::size_t>(places[pair]) * 16 + i];
+  }
+  CudaProgram adding = header_program("combine");
+  const auto out = adding.memory(sums.size() * 2);
+  adding.argument(adding.upload(halves(results))).argument(adding.upload(places));
+  adding.argument(adding.upload(weights)).argument(out).argument(kTokens).argument(kChoices);
+  adding.launch_cleanly(blocks_of(3, 256));
+  check_equal(adding.download<std::uint16_t>(out, sums.size()), halves(sums));
+}
+
+TEST_CASE("ak/panels.cuh writes the rows and columns of a panel that are asked for, and no others") {
+  CudaProgram program = header_program("panel");
+  const auto out = program.upload(std::vector<std::uint16_t>(64 * 72));
+  program.argument(out).argument(37).argument(40);
+  program.launch_cleanly(blocks_of(1, 128));
+  std::vector<float> expected(64 * 72);
+  for (std::size_t row = 0; row < 37; ++row) {
+    for (std::size_t column = 0; column < 40; ++column)
+      expected[row * 72 + column] = static_cast<float>((row * 64 + column) % 2048);
+  }
+  check_equal(program.download<std::uint16_t>(out, expected.size()), halves(expected));
+}
+
+TEST_CASE("ak/block_product.cuh multiplies lines from anywhere, and stores the rows that are asked for") {
+  for (const int depth : {8, 32, 200}) {
+    INFO("depth " << depth);
+    const GatheredProduct product(depth);
+    CudaProgram program = header_program("gathered_product");
+    const auto c = program.memory(GatheredProduct::kCount * 24 * 2);
+    program.argument(program.upload(halves(product.a))).argument(program.upload(product.rows));
+    program.argument(program.upload(halves(product.b)))
+        .argument(c)
+        .argument(GatheredProduct::kCount)
+        .argument(depth);
+    program.launch_cleanly(blocks_of(1, 128));
+    std::vector<float> expected;
+    for (int row = 0; row < GatheredProduct::kCount; ++row) {
+      for (int line = 0; line < 24; ++line) expected.push_back(product.at(row, line));
+    }
+    check_equal(program.download<std::uint16_t>(c, expected.size()), halves(expected));
+  }
+}
+
+TEST_CASE("ak/wgmma_ring.cuh multiplies what threads copied, and lets go by what is not for it") {
+  for (const int depth : {64, 200}) {
+    INFO("depth " << depth);
+    const GatheredProduct product(depth);
+    CudaProgram program = header_program("ring_product");
+    const auto c = program.memory(64 * 32 * 4);
+    program.argument(program.upload(halves(product.a))).argument(program.upload(product.rows));
+    program.argument(program.upload(halves(product.b)))
+        .argument(c)
+        .argument(GatheredProduct::kCount)
+        .argument(depth);
+    program.launch_cleanly(blocks_of(1, 256));
+    std::vector<float> expected;
+    for (int row = 0; row < 64; ++row) {
+      for (int line = 0; line < 32; ++line) expected.push_back(product.at(row, line));
+    }
+    check_equal(program.download<float>(c, expected.size()), expected);
+  }
+}
+
 }  // namespace ak::emulator::test
