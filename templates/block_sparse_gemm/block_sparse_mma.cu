@@ -11,8 +11,8 @@
   "constraints": [
     "ARCH >= 80",
     "BM % WM == 0 and BM // WM * (block // WN) in [4, 8]",
-    "BM * BK_BYTES // 16 % THREADS == 0 and block * BK_BYTES // 16 % THREADS == 0",
-    "SHARED <= SHARED_BYTES_PER_BLOCK",
+    "BM * BK_BYTES % (BM // WM * (block // WN) * 512) == 0 and block * BK_BYTES % (BM // WM * (block // WN) * 512) == 0",
+    "max(STAGES * (BM + block) * BK_BYTES, BM // WM * (block // WN) * 32 * (WN + 8)) <= SHARED_BYTES_PER_BLOCK",
     "WM * WN // 32 + (WM + WN) // 2 + BK_BYTES // 2 + 30 <= 255"
   ],
   "let": {

@@ -11,7 +11,7 @@
   "constraints": [
     "ARCH == 90",
     "BM // CONSUMERS in [64, 128]",
-    "SHARED <= 232448"
+    "STAGES * (BM + block) * 128 + CONSUMERS * 16384 + 2048 <= 232448"
   ],
   "let": {
     "SHARED": "STAGES * (BM + block) * 128 + CONSUMERS * 16384 + 2048",

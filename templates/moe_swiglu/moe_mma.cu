@@ -13,13 +13,13 @@
   "constraints": [
     "ARCH >= 80",
     "BM % WM == 0 and BM // WM * (BN // WN) in [4, 8]",
-    "BM * BK_BYTES // 16 % THREADS == 0",
-    "BLOCKS_PER_SM * SHARED <= SHARED_BYTES_PER_BLOCK",
-    "THREADS * BLOCKS_PER_SM * REGISTERS <= 65536 and REGISTERS <= 255"
+    "BM * BK_BYTES % (BM // WM * (BN // WN) * 512) == 0",
+    "BLOCKS_PER_SM * max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 32 * (WN + 8)) <= SHARED_BYTES_PER_BLOCK",
+    "WM * WN // 32 + (WM + WN) // 2 + BK_BYTES // 2 + 30 <= 255",
+    "BM // WM * (BN // WN) * 32 * BLOCKS_PER_SM * (WM * WN // 32 + (WM + WN) // 2 + BK_BYTES // 2 + 30) <= 65536"
   ],
   "let": {
     "THREADS": "BM // WM * (BN // WN) * 32",
-    "REGISTERS": "WM * WN // 32 + (WM + WN) // 2 + BK_BYTES // 2 + 30",
     "SHARED": "max(STAGES * (BM + BN) * BK_BYTES, THREADS // 32 * 32 * (WN + 8))",
     "PAIRS": "T * TOPK",
     "PARTS": "ceil_div(PAIRS, 256)",

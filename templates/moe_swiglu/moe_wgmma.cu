@@ -12,7 +12,7 @@
     "ARCH == 90",
     "BM // CONSUMERS >= 64",
     "BM // CONSUMERS // 64 * BN <= 256",
-    "SHARED <= 232448"
+    "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048 <= 232448"
   ],
   "let": {
     "SHARED": "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048",

@@ -25,11 +25,13 @@ const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
 
 const Shipped kShipped[] = {
     {"activation", kSingleAndHalf},
+    {"block_sparse_gemm", {"bfloat16"}, {"m1_1x1_1", "m7_9x2_5"}},
     {"copy", kSingleAndHalf},
     {"flash_attention",
      {"bfloat16", "float16"},
      {"b3_h8_g2_s1_t1", "b2_h4_g2_s1_t77", "b2_h2_g2_s33_t1", "b2_h4_g2_s31_t33", "b3_h2_g1_s17_t40"}},
     {"gemm", {"bfloat16", "int8"}, {"m1_n1_k1", "m17_n40_k72", "m64_n64_k64"}},
+    {"grouped_gemm", {"bfloat16", "float8_e4m3fn"}, {"e1_m1_n8_k16", "e4_m70_n72_k80", "e3_m20_n24_k272"}},
     {"layernorm", kSingleAndHalf},
     {"linear", {"float32", "bfloat16"}},
     {"linear_fp8", {"bfloat16"}, {"m1_n64_k256", "m5_n129_k131"}},
@@ -37,6 +39,7 @@ const Shipped kShipped[] = {
     {"linear_swiglu", {"float16"}, {"m1_n64_k64", "m5_n129_k31"}},
     {"linear_w4a16", {"bfloat16"}, {"m1_n64_k256", "m5_n129_k131"}},
     {"linear_w8a16", {"float16"}, {"m1_n64_k256", "m5_n129_k131"}},
+    {"moe_swiglu", {"bfloat16"}, {"t1_k1_e1_h8_i8", "t5_k4_e40_h32_i24"}},
     {"reduce_sum", {"float32", "bfloat16"}},
     {"rmsnorm", {"float32", "bfloat16"}},
     {"softmax", kSingleAndHalf},
