@@ -16,8 +16,8 @@
     "BM % WM == 0 and BM // WM * (BN // WN) in [4, 8]",
     "BM * BK_BYTES % (BM // WM * (BN // WN) * 512) == 0",
     "BLOCKS_PER_SM * max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 32 * (WN + 8)) <= SHARED_BYTES_PER_BLOCK",
-    "WM * WN // 32 * (2 if dtype == 'float8_e4m3fn' else 1) + (WM + WN) // 2 + BK_BYTES // 2 + 30 <= 255",
-    "BM // WM * (BN // WN) * 32 * BLOCKS_PER_SM * (WM * WN // 32 * (2 if dtype == 'float8_e4m3fn' else 1) + (WM + WN) // 2 + BK_BYTES // 2 + 30) <= 65536"
+    "WM * WN // 32 * (2 if dtype == 'float8_e4m3fn' else 1) + (WM + WN) // 2 + (32 if dtype == 'float8_e4m3fn' else BK_BYTES // 2) + 30 <= 255",
+    "BM // WM * (BN // WN) * 32 * BLOCKS_PER_SM * (WM * WN // 32 * (2 if dtype == 'float8_e4m3fn' else 1) + (WM + WN) // 2 + (32 if dtype == 'float8_e4m3fn' else BK_BYTES // 2) + 30) <= 65536"
   ],
   "let": {
     "THREADS": "BM // WM * (BN // WN) * 32",
