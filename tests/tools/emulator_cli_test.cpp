@@ -138,7 +138,8 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"gemm", "--dtype", "fp32"},
                                            {"grouped_gemm", "--dtype", "bf16"},
                                            {"block_sparse_gemm", "--block", "64"},
-                                           {"moe_swiglu", "--dtype", "fp16"}};
+                                           {"moe_swiglu", "--dtype", "fp16"},
+                                           {"linear_w4a16", "--dtype", "fp16"}};
   const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
   for (std::size_t i = 0; i < std::size(runs); ++i) {
     if (!drawn_today(i, 5)) continue;

@@ -70,11 +70,12 @@ __device__ __forceinline__ void copy_async_head(u32 to, const void* from, int co
   }
 }
 
-/// A policy for L2, as copies take it: lines that are read once are the first to be driven out.
-__device__ __forceinline__ u64 evict_first() {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
+/// A policy for L2, as copies take it: lines that are read `once` are the first to be driven out, others as usual.
+__device__ __forceinline__ u64 cache_policy(bool once) {
+  u64 first, usual;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(usual));
+  return once ? first : usual;
 }
 /// Copies 16 bytes under an L2 policy, or zeros.
 __device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside, u64 policy) {

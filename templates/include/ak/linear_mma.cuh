@@ -92,15 +92,14 @@ struct LinearMma {
 
   // Packed weights of a slice; zeros past the last strip and block.
   static __device__ __forceinline__ void fetch_weights(u32 to, const unsigned char* packed, int first_strip, int strips,
-                                                       int first_block, int blocks) {
+                                                       int first_block, int blocks, u64 policy) {
     constexpr int kChunks = kStripBytes / 16;
-    const u64 once = evict_first();
 #pragma unroll 4
     for (int i = threadIdx.x; i < BN / 64 * kChunks; i += kThreads) {
       const int strip = i / kChunks, chunk = i % kChunks;
       const bool inside = first_strip + strip < strips && first_block + chunk * 16 / W::kBytes < blocks;
       const long long block = static_cast<long long>(first_strip + strip) * blocks + first_block;
-      copy_async(to + i * 16, inside ? packed + block * W::kBytes + chunk * 16 : packed, inside, once);
+      copy_async(to + i * 16, inside ? packed + block * W::kBytes + chunk * 16 : packed, inside, policy);
     }
   }
 
@@ -198,12 +197,13 @@ struct LinearMma {
     const u32 stages = shared_address(memory);
     const int warp = threadIdx.x / 32, warp_n = warp % kWarpsN, warp_k = warp / kWarpsN;
     const int strips = (lines + 63) / 64, blocks = W::blocks(k);
+    const u64 policy = cache_policy(rows <= BM);  // else other tiles read the weights, too
     const auto fetch = [&](int slice) {
       if (slice < part.count) {
         const u32 to = stages + slice % STAGES * kStageBytes;
         const int at = part.first + slice;
         fetch_x<WIDE>(to, static_cast<const unsigned char*>(x), first_row, rows, at * BK, k);
-        fetch_weights(to + kXBytes, packed, first_line / 64, strips, at * kBlocks, blocks);
+        fetch_weights(to + kXBytes, packed, first_line / 64, strips, at * kBlocks, blocks, policy);
       }
       commit_copies();
     };

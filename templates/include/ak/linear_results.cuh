@@ -2,8 +2,8 @@
 // Results of linear layers from their sums: scales, bias, activation or a gated pair, eight neighbours at a time.
 //
 // Kernels that multiply weights by rows have the sums of neighbouring lines of the weight next to each other in shared
-// memory or a workspace. A Store takes kLines of them in registers, all of one row, and writes eight results or fewer at
-// the end: 16 bytes where rows are whole vectors. Steps are those of epilogue.cuh.
+// memory or a workspace. A Store takes kLines of them in registers, all of one row, and writes eight results or fewer
+// at the end: 16 bytes where rows are whole vectors. Steps are those of epilogue.cuh.
 #pragma once
 
 #include <ak/epilogue.cuh>

@@ -4,10 +4,10 @@
 // The product is y^T = W x^T: 64 lines of the weight are the instruction's rows, BM rows of x (8 to 256) its columns,
 // so that few rows waste nothing. Weights are packed (packed_weights.cuh): a lane's 16 bytes are its operand, unpacked
 // in registers while the products before are under way, and never written to shared memory again. One warp fetches
-// slices of BK into a ring of STAGES: x through a tensor map, weights as bulk copies that L2 drops first. CONSUMERS
-// warp groups have 64 * BLOCKS lines each and all BM rows.
+// slices of BK into a ring of STAGES: x through a tensor map, weights as bulk copies, which L2 drops first where no
+// other tile reads them. CONSUMERS warp groups have 64 * BLOCKS lines each and all BM rows.
 //
-//   shared memory:  [x: panels of BM lines of 128 swizzled bytes | weights: a strip for 64 lines | scales of rows] x STAGES
+//   shared memory:  [x: panels of BM lines of 128 swizzled bytes | weights: strips of 64 lines | scales of x] x STAGES
 //                   sums [columns of a chunk][64 * BLOCKS + 4] for every consumer   barriers: full, empty x STAGES
 //
 // SPLIT_K blocks of a cluster share a tile along k. Each leaves its sums in its shared memory, where the ring was, and
@@ -18,6 +18,7 @@
 
 #include <ak/barriers.cuh>
 #include <ak/clusters.cuh>
+#include <ak/copies.cuh>
 #include <ak/linear_mma.cuh>
 #include <ak/linear_results.cuh>
 #include <ak/packed_weights.cuh>
@@ -86,7 +87,7 @@ struct LinearWgmma {
   // ---- the warp that fetches
 
   static __device__ __forceinline__ void fetch(const CUtensorMap* map_x, const Shared& shared, const Work& work,
-                                               const Tile& tile, int slice, int stage, int rank, u64 once) {
+                                               const Tile& tile, int slice, int stage, int rank, u64 policy) {
     const u32 to = shared.slice(stage), barrier = shared.full + stage * 8;
     barrier_expect(barrier, kXBytes + kStrips * kStripBytes);
 #pragma unroll
@@ -103,7 +104,7 @@ struct LinearWgmma {
     const int blocks = W::blocks(work.k), last = (work.lines - 1) / 64;  // past the last strip that one again
     for (int strip = 0; strip < kStrips; ++strip) {
       const long long block = static_cast<long long>(min(tile.line / 64 + strip, last)) * blocks + slice * kBlocks;
-      bulk_load(to + kXBytes + strip * kStripBytes, work.packed + block * W::kBytes, kStripBytes, barrier, once);
+      bulk_load(to + kXBytes + strip * kStripBytes, work.packed + block * W::kBytes, kStripBytes, barrier, policy);
     }
   }
 
@@ -123,12 +124,12 @@ struct LinearWgmma {
   static __device__ __forceinline__ void produce(const CUtensorMap* map_x, const Shared& shared, const Work& work,
                                                  int rank, const Scales& scales) {
     Ring ring;
-    const u64 once = evict_first();
+    const u64 policy = cache_policy(work.across() == 1);  // else other tiles read the weights, too
     for (int index = blockIdx.x / kCluster; index < work.tiles(); index += gridDim.x / kCluster) {
       const Tile tile = tile_at(work, index, rank);
       for (int i = 0; i < tile.part.count; ++i) {
         barrier_wait(shared.empty + ring.stage * 8, ring.parity ^ 1);
-        if (threadIdx.x % 32 == 0) fetch(map_x, shared, work, tile, tile.part.first + i, ring.stage, rank, once);
+        if (threadIdx.x % 32 == 0) fetch(map_x, shared, work, tile, tile.part.first + i, ring.stage, rank, policy);
         if constexpr (SCALED) fetch_scales(shared, tile, scales, tile.part.first + i, ring.stage);
         ring.advance();
       }
@@ -345,7 +346,7 @@ struct LinearWgmma {
         const Tile tile = tile_at(work, index, rank);
         Sums sums = {};
         sum_up(shared, ring, tile, group, sums, scales);
-        if constexpr (SPLIT_K > 1) {  // such a launch has a cluster for every tile
+        if constexpr (SPLIT_K > 1) {          // such a launch has a cluster for every tile
           named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
           stage_chunk(shared.staged + group * kChunk * kPitch, sums, 0);
           cluster_sync();

@@ -108,7 +108,7 @@ __device__ __forceinline__ void bulk_load(u32 to, const void* from, u32 bytes, u
                "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-/// The same under an L2 policy, such as evict_first() (copies.cuh).
+/// The same under an L2 policy, cache_policy() of copies.cuh.
 __device__ __forceinline__ void bulk_load(u32 to, const void* from, u32 bytes, u32 barrier, u64 policy) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
