@@ -49,12 +49,18 @@ __device__ __forceinline__ void store_remote(u32 address, float value) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 
-/// Reads four neighbouring floats, at a multiple of 16 bytes.
-__device__ __forceinline__ float4 load_remote_four(u32 address) {
-  float4 values;
-  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(values.x), "=f"(values.y), "=f"(values.z), "=f"(values.w) : "r"(address) : "memory");
-  return values;
+/// Adds COUNT neighbouring numbers of 32 bits to `sums`, from a remote_address that is a multiple of 16 bytes.
+template <class T, int COUNT>
+__device__ __forceinline__ void add_remote(T (&sums)[COUNT], u32 address) {
+  static_assert(sizeof(T) == 4 && COUNT % 4 == 0);
+#pragma unroll
+  for (int i = 0; i < COUNT; i += 4) {
+    u32 words[4];
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(address + i * 4) : "memory");
+#pragma unroll
+    for (int e = 0; e < 4; ++e) sums[i + e] += reinterpret_cast<const T&>(words[e]);
+  }
 }
 
 /// Combines one value a block, which all its threads hold, over BLOCKS blocks (32 at most) in the order of ranks; the

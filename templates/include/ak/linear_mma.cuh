@@ -22,26 +22,6 @@
 
 namespace ak {
 
-/// Products without scales along k.
-struct NoScales {
-  static constexpr bool kPromoted = false;
-  __device__ __forceinline__ float row(int, int) const { return 1.0f; }
-  __device__ __forceinline__ float line(int, int) const { return 1.0f; }
-};
-/// A scale for every row of x and 128 of k (rows[k / 128][row]) and for 128 lines by 128 of k of the weight.
-struct BlockScales {
-  static constexpr bool kPromoted = true;
-  const float* rows;
-  const float* lines;
-  int row_count, line_count, blocks;  // blocks of 128 along k
-  __device__ __forceinline__ float row(int block, int row) const {
-    return row < row_count ? __ldg(rows + static_cast<long long>(block) * row_count + row) : 0.0f;
-  }
-  __device__ __forceinline__ float line(int block, int line) const {
-    return line < line_count ? __ldg(lines + static_cast<long long>(line / 128) * blocks + block) : 0.0f;
-  }
-};
-
 /// The tile's work as a type. W: format of the weights.
 template <class W, int BN, int BM, int BK, int WN, int WARPS_K, int STAGES>
 struct LinearMma {

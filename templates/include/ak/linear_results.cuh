@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of linear layers from their sums: scales, bias, activation or a gated pair, eight neighbours at a time.
+// Scales of linear layers along k, and results from their sums: bias, activation or a gated pair, eight at a time.
 //
 // Kernels that multiply weights by rows have the sums of neighbouring lines of the weight next to each other in shared
 // memory or a workspace. A Store takes kLines of them in registers, all of one row, and writes eight results or fewer
@@ -11,6 +11,26 @@
 #include <ak/vectors.cuh>
 
 namespace ak {
+
+/// Products without scales along k.
+struct NoScales {
+  static constexpr bool kPromoted = false;
+  __device__ __forceinline__ float row(int, int) const { return 1.0f; }
+  __device__ __forceinline__ float line(int, int) const { return 1.0f; }
+};
+/// A scale for every row of x and 128 of k (rows[k / 128][row]) and for 128 lines by 128 of k of the weight.
+struct BlockScales {
+  static constexpr bool kPromoted = true;
+  const float* rows;
+  const float* lines;
+  int row_count, line_count, blocks;  // blocks of 128 along k
+  __device__ __forceinline__ float row(int block, int row) const {
+    return row < row_count ? __ldg(rows + static_cast<long long>(block) * row_count + row) : 0.0f;
+  }
+  __device__ __forceinline__ float line(int block, int line) const {
+    return line < line_count ? __ldg(lines + static_cast<long long>(line / 128) * blocks + block) : 0.0f;
+  }
+};
 
 /// COUNT neighbouring sums of 32 bits from shared memory, at a multiple of 16 bytes.
 template <class Sum, int COUNT>
