@@ -27,6 +27,7 @@ template <class W, int BN, int BM, int BK, int WN, int WARPS_K, int STAGES>
 struct LinearMma {
   using X = typename W::X;
   using Sum = typename X::Sum;
+
   static constexpr int kWarpsN = BN / WN, kThreads = kWarpsN * WARPS_K * 32;
   static constexpr int kSixteens = WN / 16;  // of lines, of a warp
   static constexpr int kPanels = BK * X::kBytes / 128;

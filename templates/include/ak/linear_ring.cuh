@@ -31,6 +31,7 @@ struct LinearWork {
 template <class W, int CONSUMERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
   using X = typename W::X;
+
   static constexpr int kCluster = SPLIT_K * SHARE, kStrips = LINES / 64;
   static constexpr int kPanels = BK * X::kBytes / 128, kPanelBytes = BM * 128, kXBytes = kPanels * kPanelBytes;
   static constexpr int kBlocks = BK / W::kDepth, kStripBytes = kBlocks * W::kBytes;

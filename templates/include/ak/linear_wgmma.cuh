@@ -26,6 +26,7 @@ template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SP
 struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
+
   static constexpr int kThreads = (CONSUMERS + 1) * 128;
   static constexpr int kGroupLines = 64 * BLOCKS, kLines = kGroupLines * CONSUMERS, kUnits = BK / W::kUnitDepth;
   using Ring = LinearRing<W, CONSUMERS, kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
@@ -38,10 +39,9 @@ struct LinearWgmma {
       SPLIT_K == 1                 ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
                                    : kChunkBytes;
-  /// Dynamic shared memory of the launch; the plan computes the same.
+  // Dynamic shared memory of the launch; the plan computes the same.
   static constexpr int kShared = 1024 + kBarriersAt + STAGES * 16;
   static_assert(kUnits % 2 == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
-
   using Product = Wgmma<X, BM>;
   struct Sums {
     Sum d[BLOCKS][BM / 2];

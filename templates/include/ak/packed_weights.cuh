@@ -25,6 +25,7 @@ namespace ak {
 template <int BITS, class X_, int DEPTH, int TAIL>
 struct PackedLayout {
   using X = X_;
+
   static constexpr int kBits = BITS;
   static constexpr int kElements = 4 / X::kBytes;              // of a register of an operand
   static constexpr int kStepDepth = 32 / X::kBytes;            // k of an instruction
