@@ -164,6 +164,32 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
   }
 }
 
+TEST_CASE("templates of gemm are right for few rows, for ragged lines, and where parts of k meet") {
+  const std::vector<std::string> runs[] = {
+      {"gemm_skinny.cu", "M=9,N=136,K=200"},
+      {"gemm_skinny.cu", "M=5,N=67,K=35", "--b_layout", "column"},
+      {"gemm_stream.cu", "M=2,N=72,K=104", "--dtype", "int8"},
+      {"gemm_stream.cu", "M=3,N=35,K=77", "--b_layout", "column"},
+      {"gemm_mma.cu", "M=65,N=67,K=69"},
+      {"gemm_mma.cu", "M=66,N=70,K=74", "--a_layout", "column"},
+      {"gemm_simt.cu", "M=61,N=67,K=53", "--dtype", "float32"},
+  };
+  for (std::size_t i = 0; i < std::size(runs); ++i) {
+    if (!drawn_today(i, 3)) continue;
+    const std::vector<std::string>& run = runs[i];
+    Sandbox box;
+    std::vector<std::string> arguments{"evaluate",    AK_SOURCE_DIR "/templates/gemm/" + run[0],
+                                       "--algorithm", "gemm",
+                                       "--device",    "emulator",
+                                       "--arch",      "sm_90a",
+                                       "--shape",     run[1]};
+    arguments.insert(arguments.end(), run.begin() + 2, run.end());
+    const ProgramResult result = box.run(arguments);
+    INFO(run[0] << " " << run[1] << "\n" << result.out << result.err);
+    CHECK(result.exit_code == 0);
+  }
+}
+
 TEST_CASE("a wrong kernel's line, thread, buffer and advice reach the user, the JSON and the database") {
   const std::string sum = "if (i < n) c[i] = a[i] + b[i];";
   const std::vector<Wrong> kernels{
