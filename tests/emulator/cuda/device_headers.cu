@@ -147,8 +147,10 @@ __global__ void tma_box(const __grid_constant__ CUtensorMap from, const __grid_c
     ak::prefetch_map(&from);
     ak::barrier_expect(full, 1024);
     ak::tma_load(at, &from, full, 64, 0);
-    ak::barrier_wait(full, 0);
-    ak::barrier_expect(full, 1024);  // another box over it, which L2 need not keep
+  }
+  ak::barrier_wait(full, 0);
+  if (threadIdx.x == 0) {  // another box over it, which L2 need not keep
+    ak::barrier_expect(full, 1024);
     ak::tma_load(at, &from, full, ak::evict_first(), 64, 8);
   }
   ak::barrier_wait(full, 1);
