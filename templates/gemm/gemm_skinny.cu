@@ -15,14 +15,13 @@
     "SPLIT_K * SHARE <= 8",
     "SHARE == 1 or BM >= 32",
     "a_layout == 'row' or BM >= 64",
-    "RING + 1024 + (BN // 16 * 512 if SPLIT_K == 1 else 0) <= (SHARED_BYTES_PER_BLOCK if PER_SM == 1 else 115712) - 512",
-    "SPLIT_K == 1 or BM * (BN + 4) * 4 <= RING",
-    "RING * PER_SM >= 98304",
+    "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else 0) + 1536 <= (232448 if PER_SM == 1 else 115712)",
+    "SPLIT_K == 1 or BM * (BN + 4) <= STAGES * DEPTH * (BM + BN) * 32",
+    "STAGES * DEPTH * (BM + BN) * 128 * PER_SM >= 98304",
     "PER_SM * (BN * 2 + 32) * (BM // 2 + 32) <= 65536"
   ],
   "let": {
-    "RING": "STAGES * DEPTH * (BM + BN) * 128",
-    "SHARED": "RING + 1024 + (BN // 16 * 512 if SPLIT_K == 1 else 0) + 512",
+    "SHARED": "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else 0) + 1536",
     "A_WIDE": "(K if a_layout == 'row' else M) % 8 == 0",
     "B_WIDE": "(N if b_layout == 'row' else K) % 8 == 0",
     "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
