@@ -170,6 +170,11 @@ __device__ __forceinline__ void transpose_bytes(unsigned (&w)[4]) {
   w[3] = __byte_perm(high_01, high_23, 0x7632);
 }
 
+// sum + the products of four bytes each.
+__device__ __forceinline__ int add_products(unsigned x, unsigned y, int sum) {
+  return __dp4a(static_cast<int>(x), static_cast<int>(y), sum);
+}
+
 // What a thread does with chunks of BYTES bytes.
 template <int BYTES>
 struct Part {
@@ -193,7 +198,7 @@ struct Part {
           for (int row = 0; row < ROWS; ++row) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-              sums[row][x * 4 + i] = __dp4a(static_cast<int>(w[i]), static_cast<int>(a[row].word[line / 4]), sums[row][x * 4 + i]);
+              sums[row][x * 4 + i] = add_products(w[i], a[row].word[line / 4], sums[row][x * 4 + i]);
             }
           }
         }
@@ -205,7 +210,7 @@ struct Part {
         for (int row = 0; row < ROWS; ++row) {
 #pragma unroll
           for (int i = 0; i < kChunk / 4; ++i) {
-            sums[row][line] = __dp4a(static_cast<int>(b[line].word[i]), static_cast<int>(a[row].word[i]), sums[row][line]);
+            sums[row][line] = add_products(b[line].word[i], a[row].word[i], sums[row][line]);
           }
         }
       }

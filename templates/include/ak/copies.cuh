@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies by threads (cp.async): 4, 8 or 16 bytes each to shared memory, in groups. From sm_80 on; before, the
-// same calls copy at once, through registers.
+// Asynchronous copies by threads (cp.async): 4, 8 or 16 bytes each to shared memory, in groups.
 //
-// A thread starts copies, closes a group and later waits for groups, oldest first; a barrier of the block then shows
-// them to the others. A pipeline of STAGES buffers keeps STAGES - 1 groups under way:
+// From sm_80 on; before, the same calls copy at once, through registers. A thread starts copies, closes a
+// group and later waits for groups, oldest first; a barrier of the block then shows them to the others. A pipeline of
+// STAGES buffers keeps STAGES - 1 groups under way:
 //
 //   STAGES - 1 times: start, commit_copies()
 //   each step:        wait_copies<STAGES - 2>()  __syncthreads()  start the copies of step + STAGES - 1
