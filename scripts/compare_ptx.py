@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NVCC = "/usr/local/cuda/bin/nvcc"
 # sm_90a: the most dynamic shared memory of a block (CUDA C++ Programming Guide, compute capabilities).
 DEVICE = {"ARCH": 90, "SM_COUNT": 132, "SHARED_BYTES_PER_BLOCK": 232448, "L2_BYTES": 50 << 20}
-CPP_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16", "int8": "signed char"}
+CPP_TYPES = {"float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16", "int8": "signed char",
+             "float8_e4m3fn": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"}
 FUNCTIONS = {"ceil_div": lambda a, b: -(-a // b), "round_up": lambda a, b: -(-a // b) * b,
              "is_pow2": lambda a: int(a > 0 and a & (a - 1) == 0), "ilog2": lambda a: a.bit_length() - 1}
 

@@ -13,19 +13,22 @@
   "constraints": [
     "ARCH >= 80",
     "dtype != 'float32' or precision == 'tf32'",
+    "dtype not in ['float8_e4m3fn', 'float8_e5m2'] or ARCH >= 89",
     "BM // WM * (BN // WN) in [4, 8]",
     "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8)) <= SHARED_BYTES_PER_BLOCK",
-    "SPLIT_K == 1 or GROUP == 8"
+    "SPLIT_K == 1 or GROUP == 8",
+    "SPLIT_K == 1 or batch == 'none'"
   ],
   "let": {
+    "COUNT": "1 if batch == 'none' else B",
     "A_LINE": "(K if a_layout == 'row' else M) * sizeof_a",
     "B_LINE": "(N if b_layout == 'row' else K) * sizeof_b",
     "WIDE": "A_LINE % 16 == 0 and B_LINE % 16 == 0 and N * sizeof_c % 16 == 0",
     "CHUNKS": "A_LINE % 16 == 0 and B_LINE % 16 == 0",
     "WORDS": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and not CHUNKS",
     "PADDED": "not CHUNKS and not WORDS and M * N >= 512 * (M + N)",
-    "A_LINES": "M if a_layout == 'row' else K",
-    "B_LINES": "K if b_layout == 'row' else N",
+    "A_LINES": "COUNT * (M if a_layout == 'row' else K)",
+    "B_LINES": "COUNT * (K if b_layout == 'row' else N)",
     "A_PITCH": "round_up(A_LINE, 16) // sizeof_a",
     "B_PITCH": "round_up(B_LINE, 16) // sizeof_b",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
@@ -36,35 +39,48 @@
                 {"name": "padded_a", "dtype": "dtype", "count": "A_LINES * A_PITCH if PADDED else 0"},
                 {"name": "padded_b", "dtype": "dtype", "count": "B_LINES * B_PITCH if PADDED else 0"}],
   "launches": [
-    {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+    {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
     {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
      "args": ["a", "padded_a", {"i64": "A_LINES"}, {"i32": "A_LINE // sizeof_a"}, {"i32": "A_PITCH"}], "when": "PADDED"},
     {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
      "args": ["b", "padded_b", {"i64": "B_LINES"}, {"i32": "B_LINE // sizeof_b"}, {"i32": "B_PITCH"}], "when": "PADDED"},
-    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["padded_a", "padded_b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["padded_a", "padded_b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
               {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "PADDED"},
-    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
               {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "CHUNKS and not WIDE"},
-    {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+    {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WORDS"},
-    {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+    {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not CHUNKS and not WORDS and not PADDED"},
-    {"kernel": "gemm_add_up", "grid": ["ceil_div(M * N, 1024)"], "block": [256],
-     "args": ["partial", {"optional": "bias"}, "c", {"i64": "M * N"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
+    {"kernel": "gemm_add_up", "grid": ["ceil_div(M * ceil_div(N, 4), 256)"], "block": [256],
+     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", {"i32": "M"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// c = activation(a b + bias) with the matrix instructions of every architecture since Ampere. A block makes a tile of
-// BM x BN, a warp WM x WN of it. Slices of a and b, BK_BYTES deep in k, come through a ring of STAGES in shared memory
-// (cp.async); fragments of the next step are loaded while the current ones are multiplied.
+// The product of 16-bit, tf32, int8 and (since Ada) fp8 matrices with the matrix instructions of every architecture since
+// Ampere, and what follows it (product_epilogue.cuh). A block makes a tile of BM x BN, a warp WM x WN of it. Slices of a
+// and b, BK_BYTES deep in k, come through a ring of STAGES in shared memory (cp.async); fragments of the next step are
+// loaded while the current ones are multiplied.
 //
 //   shared memory:  [slice of a | slice of b] x STAGES; after the last slice, 16 rows of results for every warp
 //
@@ -75,6 +91,7 @@
 //
 // SPLIT_K > 1: as many blocks share a tile, each with its part of k. Their sums go to the workspace, and a second
 // launch adds them up, in the same order every time.
+// Products of a batch are blocks along z.
 // ALIGN: what all lines are multiples of. Lines of 16 bytes are copied in chunks, lines of 4 in words, as asynchronously.
 // In other shapes some lines begin within a word: they go through registers, shifted, and wait there during the products.
 // Where M N / (M + N) is 512 or more, the operands of such shapes are copied to lines of whole chunks first. On an H200 that
@@ -82,13 +99,16 @@
 // element at some 400 TFLOP/s, take 2.6, of which lines that begin within words would cost more than that again.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#if defined(AK_DTYPE_FLOAT8_E4M3FN) || defined(AK_DTYPE_FLOAT8_E5M2) || defined(AK_STORE_FLOAT8_E4M3FN)
+#include <cuda_fp8.h>
+#endif
 
 #include <ak/copies.cuh>
 #include <ak/elements.cuh>
 #include <ak/fragments.cuh>
-#include <ak/functions.cuh>
 #include <ak/mma.cuh>
 #include <ak/pad.cuh>
+#include <ak/product_epilogue.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 
@@ -105,13 +125,62 @@ using scalar_t = __nv_bfloat16;
 #define AK_DTYPE_BFLOAT16 1
 #endif
 
+// Sums, bias and residual, results.
 #ifdef AK_DTYPE_INT8
 using sum_t = int;
-using result_t = int;
 #else
 using sum_t = float;
-using result_t = scalar_t;
 #endif
+#if defined(AK_DTYPE_INT8) || defined(AK_DTYPE_FLOAT8_E4M3FN) || defined(AK_DTYPE_FLOAT8_E5M2)
+using wide_t = __nv_bfloat16;
+#else
+using wide_t = scalar_t;
+#endif
+#if defined(AK_STORE_FLOAT8_E4M3FN)
+using result_t = __nv_fp8_e4m3;
+#elif defined(AK_STORE_INT8)
+using result_t = signed char;
+#elif defined(AK_DTYPE_INT8) && !defined(AK_SCALES_ROWS_AND_COLUMNS)
+using result_t = int;
+#else
+using result_t = wide_t;
+#endif
+
+// What of the epilogue there is.
+struct Options : ak::EpilogueOptions<sum_t, wide_t, result_t> {
+#if AK_BIAS
+  static constexpr bool kBias = true;
+#endif
+#ifdef AK_SCALES_ROWS_AND_COLUMNS
+  static constexpr bool kScales = true;
+#endif
+#if defined(AK_RESIDUAL_SCALED)
+  static constexpr ak::Residual kResidual = ak::Residual::scaled;
+#elif defined(AK_RESIDUAL_ADDED)
+  static constexpr ak::Residual kResidual = ak::Residual::added;
+#endif
+#if defined(AK_ACTIVATION_RELU)
+  static constexpr ak::Activation kActivation = ak::Activation::relu;
+#elif defined(AK_ACTIVATION_GELU)
+  static constexpr ak::Activation kActivation = ak::Activation::gelu;
+#elif defined(AK_ACTIVATION_GELU_TANH)
+  static constexpr ak::Activation kActivation = ak::Activation::gelu_tanh;
+#elif defined(AK_ACTIVATION_SILU)
+  static constexpr ak::Activation kActivation = ak::Activation::silu;
+#endif
+#if defined(AK_GATE_SWIGLU)
+  static constexpr ak::Gate kGate = ak::Gate::swiglu;
+#elif defined(AK_GATE_GEGLU)
+  static constexpr ak::Gate kGate = ak::Gate::geglu;
+#endif
+#ifdef AK_DROPOUT_PHILOX
+  static constexpr bool kDropout = true;
+#endif
+#if defined(AK_STORE_FLOAT8_E4M3FN) || defined(AK_STORE_INT8)
+  static constexpr bool kQuantised = true;
+#endif
+};
+using Epilogue = ak::ProductEpilogue<Options>;
 
 // Operands that lie across k in memory: a by columns, b by rows.
 #ifdef AK_A_LAYOUT_COLUMN
@@ -342,19 +411,33 @@ struct Sums {
 
 // ---- results
 
-__device__ __forceinline__ sum_t finish(sum_t sum, const scalar_t* bias, int column) {
+// Whether results need more than their sum and their column: then a lane makes four at once.
+#ifdef AK_BATCH_STRIDED
+constexpr bool ROWS = true;
+#else
+constexpr bool ROWS = !Epilogue::kByColumns && !Epilogue::kPlain;
+#endif
+
+__device__ __forceinline__ sum_t finish(sum_t sum, const wide_t* bias, int column) {
 #if AK_BIAS
   sum += static_cast<sum_t>(bias[column]);
 #endif
-#if defined(AK_ACTIVATION_RELU)
-  return ak::relu(sum);
-#elif defined(AK_ACTIVATION_GELU)
-  return ak::gelu(sum);
-#elif defined(AK_ACTIVATION_SILU)
-  return ak::silu(sum);
-#else
-  return sum;
-#endif
+  if constexpr (Epilogue::kPlain) return sum;
+  return static_cast<sum_t>(ak::activate<Options::kActivation>(static_cast<float>(sum)));
+}
+
+// Puts 16 rows of the warp's tile, of an instruction, into shared memory.
+__device__ __forceinline__ void stage_rows(const Sums& sums, sum_t* staged, int i) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int j = 0; j < WN / 8; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int at = B::line_of(j / 2, j % 2 * 8 + lane % 4 * 2 + e % 2);
+      staged[(lane / 4 + e / 2 * 8) * PITCH + at] = sums.d[i][j][e];
+    }
+  }
+  __syncwarp();
 }
 
 // Writes the warp's tile, which begins at (row, column), 16 rows of an instruction at a time. WIDE: lines are whole
@@ -367,15 +450,7 @@ __device__ __forceinline__ void write_tile(const Sums& sums, sum_t* staged, Out*
   const int lane = threadIdx.x % 32, x = lane % kLanes * (WIDE ? kCount : 1);
 #pragma unroll
   for (int i = 0; i < A::kBlocks; ++i) {
-#pragma unroll
-    for (int j = 0; j < WN / 8; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int at = B::line_of(j / 2, j % 2 * 8 + lane % 4 * 2 + e % 2);
-        staged[(lane / 4 + e / 2 * 8) * PITCH + at] = sums.d[i][j][e];
-      }
-    }
-    __syncwarp();
+    stage_rows(sums, staged, i);
 #pragma unroll(WIDE ? 16 : 4)
     for (int y = lane / kLanes; y < 16; y += 32 / kLanes) {
       const int to = row + A::line_of(i, y);
@@ -402,6 +477,29 @@ __device__ __forceinline__ void write_tile(const Sums& sums, sum_t* staged, Out*
   }
 }
 
+// The same with all that may follow a product.
+__device__ __forceinline__ void write_results(const Sums& sums, sum_t* staged, const Epilogue& epilogue, result_t* c,
+                                              int row, int column, int m) {
+  constexpr int kTaken = 4 * Epilogue::kSums, kLanes = WN / kTaken;
+  const int lane = threadIdx.x % 32, x = lane % kLanes * kTaken, first = (column + x) / Epilogue::kSums;
+  const bool wide = epilogue.columns() % 4 == 0;
+#pragma unroll
+  for (int i = 0; i < A::kBlocks; ++i) {
+    stage_rows(sums, staged, i);
+#pragma unroll
+    for (int y = lane / kLanes; y < 16; y += 32 / kLanes) {
+      const int to = row + A::line_of(i, y);
+      if (to >= m) continue;
+      if (wide) {
+        epilogue.template write<true>(staged + y * PITCH + x, c, to, first);
+      } else {
+        epilogue.template write<false>(staged + y * PITCH + x, c, to, first);
+      }
+    }
+    __syncwarp();
+  }
+}
+
 // Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
 __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) {
   const int down = (m + BM - 1) / BM, across = (n + BN - 1) / BN;
@@ -411,10 +509,15 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
 }
 
 template <int ALIGN, bool WIDE = false>
-__device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, result_t* c,
-                                          sum_t* partial, int m, int n, int k, int a_pitch, int b_pitch) {
+__device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b,
+                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, sum_t* partial, int m,
+                                          int n, int k, int a_pitch, int b_pitch) {
   extern __shared__ __align__(128) unsigned char memory[];
   const u32 slices = ak::shared_address(memory);
+#ifdef AK_BATCH_STRIDED
+  a += static_cast<long long>(blockIdx.z) * (A_ACROSS ? k : m) * a_pitch;
+  b += static_cast<long long>(blockIdx.z) * (B_ACROSS ? k : n) * b_pitch;
+#endif
   int row, column;
   place_tile(m, n, row, column);
   const int all = (k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K;
@@ -476,25 +579,33 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
     sum_t* part = partial + static_cast<long long>(blockIdx.y) * m * n;
     write_tile<WIDE>(sums, staged, part, row + warp_row, column + warp_column, m, n,
                      [](sum_t sum, int) { return sum; });
+  } else if constexpr (ROWS) {
+    write_results(sums, staged, Epilogue(tensors, n).of(blockIdx.z, m), c, row + warp_row, column + warp_column, m);
   } else {
     write_tile<WIDE>(sums, staged, c, row + warp_row, column + warp_column, m, n,
-                     [&](sum_t sum, int at) { return finish(sum, bias, at); });
+                     [&](sum_t sum, int at) { return finish(sum, tensors.bias, at); });
   }
 }
 
-// a: m x k, b: k x n, c: m x n, in the layouts of the problem; partial: SPLIT_K x m x n.
+// a: m x k, b: k x n, c: m x n (half as wide with a gate), in the layouts of the problem; partial: SPLIT_K x m x n.
 __global__ void __launch_bounds__(THREADS)
-    gemm_mma(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-             result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<16, true>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+    gemm_mma(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+             const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+             const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+             const long long* seed, const float* p, result_t* __restrict__ c,
+             sum_t* __restrict__ partial, int m, int n, int k) {
+  make_tile<16, true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 // The same for a and b in lines of a_pitch and b_pitch elements, multiples of 16 bytes.
 __global__ void __launch_bounds__(THREADS)
-    gemm_mma_chunks(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-                    result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k, int a_pitch,
+    gemm_mma_chunks(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+                    const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+                    const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+                    const long long* seed, const float* p, result_t* __restrict__ c,
+                    sum_t* __restrict__ partial, int m, int n, int k, int a_pitch,
                     int b_pitch) {
-  make_tile<16>(a, b, bias, c, partial, m, n, k, a_pitch, b_pitch);
+  make_tile<16>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, a_pitch, b_pitch);
 }
 
 __global__ void __launch_bounds__(256)
@@ -503,28 +614,43 @@ __global__ void __launch_bounds__(256)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    gemm_mma_words(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-                   result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<4>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+    gemm_mma_words(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+                   const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+                   const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+                   const long long* seed, const float* p, result_t* __restrict__ c,
+                   sum_t* __restrict__ partial, int m, int n, int k) {
+  make_tile<4>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 __global__ void __launch_bounds__(THREADS)
-    gemm_mma_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-                 result_t* __restrict__ c, sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<1>(a, b, bias, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+    gemm_mma_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+                 const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+                 const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+                 const long long* seed, const float* p, result_t* __restrict__ c,
+                 sum_t* __restrict__ partial, int m, int n, int k) {
+  make_tile<1>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
-// Adds the parts of 4 neighbouring results.
+// Adds the parts of the sums of 4 neighbouring results.
 __global__ void __launch_bounds__(256)
-    gemm_add_up(const sum_t* __restrict__ partial, const scalar_t* __restrict__ bias, result_t* __restrict__ c,
-                long long count, int n) {
-  const long long first = (static_cast<long long>(blockIdx.x) * 256 + threadIdx.x) * 4;
+    gemm_add_up(const sum_t* __restrict__ partial, const wide_t* __restrict__ bias,
+              const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+              const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+              const long long* seed, const float* p, result_t* __restrict__ c, int m, int n) {
+  constexpr int kTaken = 4 * Epilogue::kSums;
+  const int threads_of_row = (n + kTaken - 1) / kTaken;
+  const long long thread = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+  const int row = static_cast<int>(thread / threads_of_row), first = static_cast<int>(thread % threads_of_row) * kTaken;
+  if (row >= m) return;
+  sum_t sums[kTaken] = {};
 #pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    if (first + e >= count) return;
-    sum_t sum = 0;
+  for (int e = 0; e < kTaken; ++e) {
+    if (first + e >= n) break;
 #pragma unroll
-    for (int part = 0; part < SPLIT_K; ++part) sum += partial[part * count + first + e];
-    c[first + e] = static_cast<result_t>(finish(sum, bias, static_cast<int>((first + e) % n)));
+    for (int part = 0; part < SPLIT_K; ++part) {
+      sums[e] += partial[(static_cast<long long>(part) * m + row) * n + first + e];
+    }
   }
+  const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);
+  epilogue.template write<false>(sums, c, row, first / Epilogue::kSums);
 }

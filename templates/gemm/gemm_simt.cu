@@ -12,7 +12,7 @@
     "GROUP": {"values": [1, 8], "default": 8}
   },
   "constraints": [
-    "dtype == 'float32' and precision == 'ieee'",
+    "dtype == 'float32' and precision == 'ieee' or dtype in ['float8_e4m3fn', 'float8_e5m2']",
     "BM // TM % 8 == 0 and BN // TN % 8 == 0",
     "BM * BN // (TM * TN) in [64, 128, 256]",
     "BM * BK % (BM * BN // (TM * TN) * 4) == 0 and BN * BK % (BM * BN // (TM * TN) * 4) == 0",
@@ -21,33 +21,42 @@
     "256 <= BM * BN // (TM * TN) * PER_SM <= 512",
     "32 <= BK * STAGES <= 64",
     "STAGES * (BM + BN) * BK * 4 <= SHARED_BYTES_PER_BLOCK // PER_SM - 1024",
-    "SPLIT_K == 1 or GROUP == 8 and BM <= 128 and PER_SM >= 2"
+    "SPLIT_K == 1 or GROUP == 8 and BM <= 128 and PER_SM >= 2",
+    "SPLIT_K == 1 or batch == 'none'"
   ],
   "let": {
+    "COUNT": "1 if batch == 'none' else B",
     "A_LINE": "K if a_layout == 'row' else M",
     "B_LINE": "N if b_layout == 'row' else K",
     "WIDE": "A_LINE % 4 == 0 and B_LINE % 4 == 0 and N % 4 == 0",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
+    "RESULTS": "M * (N if gate == 'none' else N // 2)",
     "THREADS": "BM * BN // (TM * TN)",
     "SHARED": "STAGES * (BM + BN) * BK * 4"
   },
   "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"}],
   "launches": [
-    {"kernel": "gemm_simt", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+    {"kernel": "gemm_simt", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
-    {"kernel": "gemm_simt_any", "grid": ["TILES", "SPLIT_K"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+    {"kernel": "gemm_simt_any", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not WIDE"},
-    {"kernel": "gemm_add_up", "grid": ["ceil_div(M * N, 256)"], "block": [256],
-     "args": ["partial", {"optional": "bias"}, "c", {"i64": "M * N"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
+    {"kernel": "gemm_add_up", "grid": ["ceil_div(RESULTS, 256)"], "block": [256],
+     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "c", {"i64": "RESULTS"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// c = activation(a b + bias) in float32 proper, with fused multiply-adds. A block makes a tile of BM x BN, a thread
-// TM x TN of it, in registers. Slices of a and b, BK deep, come through a ring of STAGES in shared memory (cp.async), in
+// The product of float32 or fp8 matrices in float32 proper, with fused multiply-adds, and what follows it
+// (product_epilogue.cuh). A block makes a tile of BM x BN, a thread TM x TN of it, in registers. Slices of a and b, BK deep, come through a ring of STAGES in shared memory (cp.async), in
 // the lines of global memory: nothing is transposed on the way. What a thread reads there are always vectors of 4:
 //
 //   an operand across k (lines of BM or BN elements): 4 neighbours of one line of k, 2 lines at a time in registers
@@ -59,12 +68,18 @@
 // along k behind the last products of each row.
 //
 // SPLIT_K > 1: as many blocks share a tile; their sums go to the workspace, and a second launch adds them in order.
-// WIDE: all lines are multiples of 4 elements. Other shapes are copied element by element, as asynchronously.
+// Products of a batch are blocks along z.
+// WIDE: all lines are multiples of 4 elements. Other shapes are copied element by element, as asynchronously. Numbers of
+// fp8 become floats on the way to shared memory, which asynchronous copies cannot do: those are ordinary loads and stores.
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
 #include <ak/copies.cuh>
-#include <ak/functions.cuh>
+#include <ak/product_epilogue.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
+#include <ak/vectors.cuh>
 
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
@@ -77,6 +92,7 @@ constexpr int PER_SM = 1;
 constexpr int SPLIT_K = 1;
 constexpr int GROUP = 8;
 using scalar_t = float;
+#define AK_DTYPE_FLOAT32 1
 #endif
 
 // Operands that lie across k in memory: a by columns, b by rows.
@@ -91,6 +107,66 @@ constexpr bool B_ACROSS = false;
 constexpr bool B_ACROSS = true;
 #endif
 
+// Bias and residual, results.
+#ifdef AK_DTYPE_FLOAT32
+using wide_t = float;
+#else
+using wide_t = __nv_bfloat16;
+#endif
+#if defined(AK_STORE_FLOAT8_E4M3FN)
+using result_t = __nv_fp8_e4m3;
+#elif defined(AK_STORE_INT8)
+using result_t = signed char;
+#else
+using result_t = wide_t;
+#endif
+
+// What of the epilogue there is.
+struct Options : ak::EpilogueOptions<float, wide_t, result_t> {
+#ifdef AK_DTYPE_FLOAT32
+  static constexpr bool kPrecise = true;
+#endif
+#if AK_BIAS
+  static constexpr bool kBias = true;
+#endif
+#ifdef AK_SCALES_ROWS_AND_COLUMNS
+  static constexpr bool kScales = true;
+#endif
+#if defined(AK_RESIDUAL_SCALED)
+  static constexpr ak::Residual kResidual = ak::Residual::scaled;
+#elif defined(AK_RESIDUAL_ADDED)
+  static constexpr ak::Residual kResidual = ak::Residual::added;
+#endif
+#if defined(AK_ACTIVATION_RELU)
+  static constexpr ak::Activation kActivation = ak::Activation::relu;
+#elif defined(AK_ACTIVATION_GELU)
+  static constexpr ak::Activation kActivation = ak::Activation::gelu;
+#elif defined(AK_ACTIVATION_GELU_TANH)
+  static constexpr ak::Activation kActivation = ak::Activation::gelu_tanh;
+#elif defined(AK_ACTIVATION_SILU)
+  static constexpr ak::Activation kActivation = ak::Activation::silu;
+#endif
+#if defined(AK_GATE_SWIGLU)
+  static constexpr ak::Gate kGate = ak::Gate::swiglu;
+#elif defined(AK_GATE_GEGLU)
+  static constexpr ak::Gate kGate = ak::Gate::geglu;
+#endif
+#ifdef AK_DROPOUT_PHILOX
+  static constexpr bool kDropout = true;
+#endif
+#if defined(AK_STORE_FLOAT8_E4M3FN) || defined(AK_STORE_INT8)
+  static constexpr bool kQuantised = true;
+#endif
+};
+using Epilogue = ak::ProductEpilogue<Options>;
+
+// A part of the sums, as it is.
+using PartEpilogue = ak::ProductEpilogue<ak::EpilogueOptions<float, float, float>>;
+
+// Whether a thread's columns are neighbours, four at a time. Of b along k they are not in shared memory, whose lines are
+// read without conflicts that way, unless results need their neighbours: then lines of b are put in another order there.
+constexpr bool FOURS = B_ACROSS || !Epilogue::kByColumns;
+
 constexpr int THREADS = BM / TM * (BN / TN);
 constexpr int A_BYTES = BM * BK * 4;
 constexpr int STAGE_BYTES = (BM + BN) * BK * 4;
@@ -102,9 +178,34 @@ __device__ __forceinline__ float4 load_vector(u32 address) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(address));
   return v;
 }
+__device__ __forceinline__ void store_vector(u32 address, float4 v) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+__device__ __forceinline__ void store_float(u32 address, float x) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+}
 
-// One operand: LINES rows of a or columns of b in the block's tile, COUNT of them a thread's.
-template <int LINES, int COUNT, bool ACROSS>
+// Copies COUNT elements to shared memory, as floats; zeros where they are not inside the matrix.
+template <int COUNT>
+__device__ __forceinline__ void copy_floats(u32 to, const scalar_t* from, bool inside) {
+  if constexpr (sizeof(scalar_t) == sizeof(float)) {
+    ak::copy_async<COUNT * 4>(to, from, inside);
+  } else if constexpr (COUNT == 1) {
+    store_float(to, inside ? static_cast<float>(*from) : 0.0f);
+  } else {
+    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (inside) {
+      const auto four = ak::load<4>(from);
+      v = make_float4(static_cast<float>(four.value[0]), static_cast<float>(four.value[1]),
+                      static_cast<float>(four.value[2]), static_cast<float>(four.value[3]));
+    }
+    store_vector(to, v);
+  }
+}
+
+// One operand: LINES rows of a or columns of b in the block's tile, COUNT of them a thread's, single
+// ones or (FOURS) four neighbours at a time.
+template <int LINES, int COUNT, bool ACROSS, bool FOURS>
 struct Operand {
   static constexpr int kPlaces = LINES / COUNT;             // threads beside each other
   static constexpr int kChunks = (ACROSS ? LINES : BK) / 4;  // of 16 bytes, of a line in shared memory
@@ -119,8 +220,13 @@ struct Operand {
 
   // Line of the tile that the thread's i-th one is.
   static __device__ __forceinline__ int line(int i, int place) {
-    if constexpr (ACROSS) return i / 4 * (kPlaces * 4) + place * 4 + i % 4;
+    if constexpr (FOURS) return i / 4 * (kPlaces * 4) + place * 4 + i % 4;
     return i * kPlaces + place;
+  }
+  // Where a line of an operand along k lies in shared memory: a thread's i-th one at i * kPlaces + place.
+  static __device__ __forceinline__ int slot(int line) {
+    if constexpr (ACROSS || !FOURS) return line;
+    return (line / (kPlaces * 4) * 4 + line % 4) * kPlaces + line / 4 % kPlaces;
   }
 
   // Where the thread's part of a slice at k begins. first: line of the matrix where the tile begins.
@@ -144,7 +250,7 @@ struct Operand {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i, at += apart) {
         const int y = line + i * kLinesApart;
-        ak::copy_async<kElements * 4>(slice + offset(y, x / 4) + e * 4, at, y < end);
+        copy_floats<kElements>(slice + offset(slot(y), x / 4) + e * 4, at, y < end);
       }
     }
   }
@@ -178,24 +284,9 @@ struct Operand {
     }
   }
 };
-using A = Operand<BM, TM, A_ACROSS>;
-using B = Operand<BN, TN, B_ACROSS>;
+using A = Operand<BM, TM, A_ACROSS, A_ACROSS>;
+using B = Operand<BN, TN, B_ACROSS, FOURS>;
 static_assert(A::kPlaces % 8 == 0 && B::kPlaces % 8 == 0, "lines of a thread are then swizzled alike");
-
-__device__ __forceinline__ float finish(float sum, const scalar_t* bias, int column) {
-#if AK_BIAS
-  sum += bias[column];
-#endif
-#if defined(AK_ACTIVATION_RELU)
-  return ak::relu(sum);
-#elif defined(AK_ACTIVATION_GELU)
-  return ak::gelu(sum);
-#elif defined(AK_ACTIVATION_SILU)
-  return sum / (1.0f + expf(-sum));
-#else
-  return sum;
-#endif
-}
 
 // Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
 __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) {
@@ -205,34 +296,34 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
   column = at.column * BN;
 }
 
-// The thread's results of one row, which begins at `c`: vectors of neighbours where its columns are neighbours and lines
-// are whole vectors, else one by one.
-template <bool WIDE, class Finish>
-__device__ __forceinline__ void write_row(float* c, const float (&sums)[TN], int column, int place, int n,
-                                          Finish finish_at) {
+// Makes the thread's results and writes them to c: vectors where its columns are neighbours and lines are whole vectors,
+// else one by one.
+template <bool WIDE, class E>
+__device__ __forceinline__ void write_tile(const float (&sums)[TM][TN], const E& epilogue, typename E::Result* c, int row,
+                                           int column, int down, int across, int m) {
+  constexpr int kTaken = FOURS ? 4 : 1;  // sums that are neighbours
 #pragma unroll
-  for (int j = 0; j < TN; j += 4) {
-    if constexpr (WIDE && B_ACROSS) {
-      const int to = column + B::line(j, place);
-      if (to < n) {
-        *reinterpret_cast<float4*>(c + to) = make_float4(finish_at(sums[j], to), finish_at(sums[j + 1], to + 1),
-                                                         finish_at(sums[j + 2], to + 2), finish_at(sums[j + 3], to + 3));
-      }
-    } else {
+  for (int i = 0; i < TM; ++i) {
+    const int to = row + A::line(i, down);
+    if (to >= m) continue;
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int to = column + B::line(j + e, place);
-        if (to < n) c[to] = finish_at(sums[j + e], to);
-      }
+    for (int j = 0; j < TN; j += kTaken) {
+      const int at = column + B::line(j, across);
+      epilogue.template write<WIDE && FOURS, kTaken / E::kSums>(&sums[i][j], c, to, at / E::kSums);
     }
   }
 }
 
 template <bool WIDE>
-__device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, const scalar_t* bias, scalar_t* c,
-                                          float* partial, int m, int n, int k) {
+__device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b,
+                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, float* partial, int m,
+                                          int n, int k) {
   extern __shared__ __align__(128) unsigned char memory[];
   const u32 slices = ak::shared_address(memory);
+#ifdef AK_BATCH_STRIDED
+  a += static_cast<long long>(blockIdx.z) * m * k;
+  b += static_cast<long long>(blockIdx.z) * k * n;
+#endif
   int row, column;
   place_tile(m, n, row, column);
   const int a_pitch = A_ACROSS ? m : k, b_pitch = B_ACROSS ? n : k;
@@ -298,41 +389,49 @@ __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b, 
   }
   ak::wait_copies<0>();
 
-#pragma unroll
-  for (int i = 0; i < TM; ++i) {
-    const int to = row + A::line(i, down);
-    if (to >= m) continue;
-    const long long line = static_cast<long long>(to) * n;
-    if constexpr (SPLIT_K > 1) {
-      float* part_sums = partial + static_cast<long long>(blockIdx.y) * m * n + line;
-      write_row<WIDE>(part_sums, sums[i], column, across, n, [](float sum, int) { return sum; });
-    } else {
-      write_row<WIDE>(c + line, sums[i], column, across, n, [&](float sum, int at) { return finish(sum, bias, at); });
-    }
+  if constexpr (SPLIT_K > 1) {
+    write_tile<WIDE>(sums, PartEpilogue({}, n).of(blockIdx.y, m), partial, row, column, down, across, m);
+  } else {
+    write_tile<WIDE>(sums, Epilogue(tensors, n).of(blockIdx.z, m), c, row, column, down, across, m);
   }
 }
 
-// a: m x k, b: k x n, c: m x n, in the layouts of the problem; partial: SPLIT_K x m x n.
+// a: m x k, b: k x n, c: m x n (half as wide with a gate), in the layouts of the problem; partial: SPLIT_K x m x n.
 __global__ void __launch_bounds__(THREADS, PER_SM)
-    gemm_simt(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-              scalar_t* __restrict__ c, float* __restrict__ partial, int m, int n, int k) {
-  make_tile<true>(a, b, bias, c, partial, m, n, k);
+    gemm_simt(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+              const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+              const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+              const long long* seed, const float* p, result_t* __restrict__ c,
+              float* __restrict__ partial, int m, int n, int k) {
+  make_tile<true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k);
 }
 
 __global__ void __launch_bounds__(THREADS, PER_SM)
-    gemm_simt_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-                  scalar_t* __restrict__ c, float* __restrict__ partial, int m, int n, int k) {
-  make_tile<false>(a, b, bias, c, partial, m, n, k);
+    gemm_simt_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const wide_t* __restrict__ bias,
+                  const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+                  const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+                  const long long* seed, const float* p, result_t* __restrict__ c,
+                  float* __restrict__ partial, int m, int n, int k) {
+  make_tile<false>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k);
 }
 
-// Adds the parts of a result.
+// Adds the parts of the sums of a result, one of `count`.
 __global__ void __launch_bounds__(256)
-    gemm_add_up(const float* __restrict__ partial, const scalar_t* __restrict__ bias, scalar_t* __restrict__ c,
+    gemm_add_up(const float* __restrict__ partial, const wide_t* __restrict__ bias,
+                const wide_t* __restrict__ residual, const float* __restrict__ row_scales,
+                const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
+                const long long* seed, const float* p, result_t* __restrict__ c,
                 long long count, int n) {
   const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (at >= count) return;
-  float sum = 0.0f;
+  constexpr int kSums = Epilogue::kSums;
+  float sums[kSums] = {};
 #pragma unroll
-  for (int part = 0; part < SPLIT_K; ++part) sum += partial[part * count + at];
-  c[at] = finish(sum, bias, static_cast<int>(at % n));
+  for (int part = 0; part < SPLIT_K; ++part) {
+#pragma unroll
+    for (int e = 0; e < kSums; ++e) sums[e] += partial[(part * count + at) * kSums + e];
+  }
+  const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);
+  const long long row = at / epilogue.columns();
+  epilogue.template write<false, 1>(sums, c, static_cast<int>(row), static_cast<int>(at - row * epilogue.columns()));
 }

@@ -12,6 +12,8 @@
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
+    "batch == 'none' and residual == 'none' and scales == 'none' and gate == 'none' and dropout == 'none'",
+    "store == 'same' and activation != 'gelu_tanh'",
     "SPLIT_K * SHARE <= 8",
     "SHARE == 1 or BM >= 32",
     "a_layout == 'row' or BM >= 64",

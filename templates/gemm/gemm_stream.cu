@@ -10,6 +10,8 @@
   "constraints": [
     "ARCH >= 80",
     "dtype in ['float16', 'bfloat16', 'float32', 'int8']",
+    "batch == 'none' and residual == 'none' and scales == 'none' and gate == 'none' and dropout == 'none'",
+    "store == 'same' and activation != 'gelu_tanh'",
     "b_layout == 'row' or LANES == 8",
     "THREADS * (1 if ROWS <= 2 else ROWS // 2) <= 1024",
     "dtype != 'int8' or LINES >= 4 and ROWS <= (4 if a_layout == 'row' else 2)",

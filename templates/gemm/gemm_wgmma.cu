@@ -1,85 +1,160 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [64, 128, 256], "default": 128},
-    "BN": {"values": [64, 128, 192, 256], "default": 256},
+    "BM": {"values": [64, 128, 192, 256], "default": 128},
+    "BN": {"values": [64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 256], "default": 256},
     "CONSUMERS": {"values": [1, 2], "default": 2},
+    "PINGPONG": {"values": [0, 1], "default": 0},
     "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
     "CLUSTER": {"values": [1, 2], "default": 2},
+    "SIDE_BY_SIDE": {"values": [0, 1], "default": 0},
+    "STREAM_K": {"values": [0, 1], "default": 0},
     "GROUP": {"values": [1, 4, 8, 16], "default": 8}
   },
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
-    "BM // CONSUMERS >= 64",
-    "BM // CONSUMERS // 64 * BN <= 256",
-    "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048 <= 232448"
+    "PINGPONG == 0 or CONSUMERS == 2 and STREAM_K == 0",
+    "SIDE_BY_SIDE == 0 or CLUSTER == 2",
+    "BM % (64 if PINGPONG else CONSUMERS * 64) == 0",
+    "BM // (1 if PINGPONG else CONSUMERS) // 64 * BN <= (256 if CONSUMERS == 1 else 416)",
+    "STAGES * (BM + (round_up(BN, 64) if b_layout == 'row' else BN)) * 128 + CONSUMERS * 16384 + 2048 <= 232448"
   ],
   "let": {
-    "A_WIDE": "(K if a_layout == 'row' else M) % 8 == 0",
-    "B_WIDE": "(N if b_layout == 'row' else K) % 8 == 0",
-    "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
-    "CLUSTERS_DOWN": "ceil_div(M, BM * CLUSTER)",
-    "CLUSTERS": "min(CLUSTERS_DOWN * ceil_div(N, BN), SM_COUNT // CLUSTER)"
+    "COUNT": "1 if batch == 'none' else B",
+    "A_LINE": "K if a_layout == 'row' else M",
+    "B_LINE": "N if b_layout == 'row' else K",
+    "A_PITCH": "2 * round_up(A_LINE, 8)",
+    "B_PITCH": "2 * round_up(B_LINE, 8)",
+    "PACK": "A_LINE % 8 != 0 or B_LINE % 8 != 0",
+    "ROWS": "batch != 'none' or BN % 64 != 0 or gate != 'none' or residual != 'none' or scales != 'none' or dropout != 'none' or store != 'same' or N % 8 != 0",
+    "LINES_B": "round_up(BN, 64) if b_layout == 'row' else BN",
+    "SHARED": "STAGES * (BM + LINES_B) * 128 + CONSUMERS * 16384 + 2048",
+    "CLUSTERS_DOWN": "ceil_div(M, BM * (1 if SIDE_BY_SIDE else CLUSTER))",
+    "TILES": "COUNT * CLUSTERS_DOWN * ceil_div(N, BN * (CLUSTER if SIDE_BY_SIDE else 1))",
+    "RESIDENT": "SM_COUNT // CLUSTER",
+    "CLUSTERS": "min(RESIDENT, max(1, TILES * ceil_div(K, 64) // 4) if STREAM_K else TILES)"
   },
+  "workspace": [
+    {"name": "packed_a", "dtype": "dtype", "count": "A_PITCH // 2 * COUNT * (M if a_layout == 'row' else K) if PACK else 0"},
+    {"name": "packed_b", "dtype": "dtype", "count": "B_PITCH // 2 * COUNT * (K if b_layout == 'row' else N) if PACK else 0"},
+    {"name": "parts", "dtype": "float32", "count": "CLUSTERS * CLUSTER * BM * BN if STREAM_K else 0"},
+    {"name": "arrived", "dtype": "uint32", "count": "CLUSTERS * CLUSTER * CONSUMERS if STREAM_K else 0", "init": "zero"}
+  ],
   "tensor_maps": [
     {"name": "map_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"],
-     "strides_bytes": ["round_up(2 * (K if a_layout == 'row' else M), 16)"],
-     "box": [64, "BM if a_layout == 'row' else 64"]},
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"], "strides_bytes": ["A_PITCH"],
+     "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)"]},
     {"name": "map_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"],
-     "strides_bytes": ["round_up(2 * (N if b_layout == 'row' else K), 16)"],
-     "box": [64, "(64 if b_layout == 'row' else BN) // CLUSTER"]},
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"], "strides_bytes": ["B_PITCH"],
+     "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)"]},
+    {"name": "map_packed_a", "tensor": "packed_a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"], "strides_bytes": ["A_PITCH"],
+     "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)"]},
+    {"name": "map_packed_b", "tensor": "packed_b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"], "strides_bytes": ["B_PITCH"],
+     "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)"]},
+    {"name": "batch_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH", "A_PITCH * (M if a_layout == 'row' else K)"],
+     "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)", 1]},
+    {"name": "batch_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH", "B_PITCH * (K if b_layout == 'row' else N)"],
+     "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)", 1]},
+    {"name": "batch_packed_a", "tensor": "packed_a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH", "A_PITCH * (M if a_layout == 'row' else K)"],
+     "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)", 1]},
+    {"name": "batch_packed_b", "tensor": "packed_b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH", "B_PITCH * (K if b_layout == 'row' else N)"],
+     "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)", 1]},
     {"name": "map_c", "tensor": "c", "dtype": "dtype", "swizzle": "128B",
-     "dims": ["N", "M"], "strides_bytes": ["round_up(2 * N, 16)"], "box": [64, 64]}
+     "dims": ["N", "M"], "strides_bytes": ["2 * N"], "box": [64, 64]}
   ],
   "launches": [
+    {"kernel": "pack_lines", "grid": ["COUNT * (M if a_layout == 'row' else K)"], "block": [256],
+     "args": ["a", "packed_a", {"i32": "A_LINE"}, {"i32": "A_PITCH // 2"}], "when": "PACK"},
+    {"kernel": "pack_lines", "grid": ["COUNT * (K if b_layout == 'row' else N)"], "block": [256],
+     "args": ["b", "packed_b", {"i32": "B_LINE"}, {"i32": "B_PITCH // 2"}], "when": "PACK"},
     {"kernel": "gemm_wgmma", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
-     "shared_bytes": "STAGES * (BM + BN) * 128 + CONSUMERS * 16384 + 2048",
-     "args": ["map_a", "map_b", "map_c", {"optional": "bias"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
-     "when": "WIDE"},
-    {"kernel": "gemm_any", "grid": ["ceil_div(N, 64)", "ceil_div(M, 64)"], "block": [256],
-     "args": ["a", "b", {"optional": "bias"}, "c", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}], "when": "not WIDE"}
+     "shared_bytes": "SHARED",
+     "args": ["map_a", "map_b", "map_c",
+              {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "not PACK and not ROWS"},
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+     "shared_bytes": "SHARED",
+     "args": ["map_a", "map_b", "c",
+              {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "not PACK and ROWS and batch == 'none'"},
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+     "shared_bytes": "SHARED",
+     "args": ["map_packed_a", "map_packed_b", "c",
+              {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "PACK and batch == 'none'"},
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+     "shared_bytes": "SHARED",
+     "args": ["batch_a", "batch_b", "c",
+              {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "not PACK and batch != 'none'"},
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+     "shared_bytes": "SHARED",
+     "args": ["batch_packed_a", "batch_packed_b", "c",
+              {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+     "when": "PACK and batch != 'none'"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// c = activation(a b + bias) on Hopper's matrix units. Blocks stay resident and take tiles of BM x BN in turn. One warp
-// group fetches: it fills a ring of STAGES slices of a and b, 64 deep in k, through the tensor memory accelerator.
-// CONSUMERS warp groups multiply them with asynchronous wgmma instructions and keep the sums in registers. The CLUSTER
-// blocks of a cluster work on tiles below each other, so that each fetches its share of b for both (multicast).
-// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while
-// the next tile's slices already arrive.
+// The product of 16-bit matrices on Hopper's matrix units, and what follows it (product_epilogue.cuh). Blocks stay
+// resident and take tiles of BM x BN in turn: one warp group fetches slices of a and b, CONSUMERS multiply them, together
+// on a tile or (PINGPONG) in turn, each on tiles of its own, so that one writes results while the other multiplies. The
+// CLUSTER blocks of a cluster work on tiles below each other and fetch b for all (multicast), or SIDE_BY_SIDE and fetch a.
+// wgmma_pipeline.cuh is how. STREAM_K cuts the last tiles along k where they would leave SMs idle (stream_k.cuh).
 //
 //   shared memory:  [slice of a | slice of b] x STAGES   two panels of 64 x 64 results for every consumer   barriers
 //
+// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while the
+// next tile's slices already arrive. Where they need more than a bias and an activation, have another width or lines that
+// are no multiple of 16 bytes, and of products of a batch, each warp writes its rows itself (gemm_wgmma_rows).
 // Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
-// Barriers carry no cluster-wide order beyond their own: a release of that scope costs a memory barrier for each slice,
-// and what the blocks hand over are only slices that have been read.
-// Shapes whose lines are no multiple of 16 bytes cannot be described to the accelerator: they take gemm_any.
+// Operands whose lines are no multiple of 16 bytes cannot be described to the accelerator: a launch of its own copies them
+// to longer lines. That reads and writes both once.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#ifdef AK_STORE_FLOAT8_E4M3FN
+#include <cuda_fp8.h>
+#endif
 
-#include <ak/barriers.cuh>
-#include <ak/clusters.cuh>
 #include <ak/fragments.cuh>
 #include <ak/functions.cuh>
+#include <ak/product_epilogue.cuh>
+#include <ak/stream_k.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 #include <ak/tma.cuh>
 #include <ak/vectors.cuh>
-#include <ak/wgmma.cuh>
+#include <ak/wgmma_pipeline.cuh>
 
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int BN = 256;
 constexpr int CONSUMERS = 2;
+constexpr int PINGPONG = 0;
 constexpr int STAGES = 4;
 constexpr int CLUSTER = 2;
+constexpr int SIDE_BY_SIDE = 0;
+constexpr int STREAM_K = 0;
 constexpr int GROUP = 8;
 using scalar_t = __nv_bfloat16;
 #define AK_DTYPE_BFLOAT16 1
@@ -87,128 +162,79 @@ using scalar_t = __nv_bfloat16;
 
 // Operands that lie across k in memory (a by columns, b by rows) are transposed by the matrix units.
 #ifdef AK_A_LAYOUT_COLUMN
-constexpr int A_ACROSS = 1;
+constexpr bool A_ACROSS = true;
 #else
-constexpr int A_ACROSS = 0;
+constexpr bool A_ACROSS = false;
 #endif
 #ifdef AK_B_LAYOUT_COLUMN
-constexpr int B_ACROSS = 0;
+constexpr bool B_ACROSS = false;
 #else
-constexpr int B_ACROSS = 1;
+constexpr bool B_ACROSS = true;
 #endif
 
-constexpr int BK = 64;              // 128 bytes: one line of the 128-byte swizzle
-constexpr int PANEL = 64 * BK * 2;  // bytes of 64 lines
-constexpr int A_BYTES = BM * BK * 2;
-constexpr int B_BYTES = BN * BK * 2;
-constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int BLOCKS_M = BM / CONSUMERS / 64;  // of 64 rows, for each consumer
+#ifdef AK_BATCH_STRIDED
+constexpr bool BATCHED = true;
+#else
+constexpr bool BATCHED = false;
+#endif
 
-using ak::u32;
-
-__device__ __forceinline__ void fetch_for_all(u32 to, const CUtensorMap* map, int x, int y, u32 barrier) {
-  if constexpr (CLUSTER == 1) {
-    ak::tma_load(to, map, barrier, x, y);
-  } else {
-    ak::tma_load_multicast(to, map, barrier, (1 << CLUSTER) - 1, x, y);
-  }
-}
-
-// ---- operands in shared memory, in lines of 128 swizzled bytes
-
-// PANEL bytes from 64 elements across to the next 64, looked at only for operands that lie across k.
-__device__ __forceinline__ ak::u64 operand(u32 address) { return ak::wgmma_operand(address, PANEL); }
-using Product = ak::Wgmma<ak::Element<scalar_t>, BN, A_ACROSS == 1, B_ACROSS == 1>;
-// The 16 elements in k from 16 * step on: 32 bytes further along the lines, or 16 lines further down.
-__device__ __forceinline__ u32 step_bytes(int across, int step) { return across == 1 ? step * 16 * 128 : step * 32; }
-
-// ---- tiles
-
-struct Tiles {
-  int down, across, count;  // in clusters
-  __device__ Tiles(int m, int n)
-      : down((m + BM * CLUSTER - 1) / (BM * CLUSTER)), across((n + BN - 1) / BN), count(down * across) {}
-  __device__ void place(int tile, int& row, int& column) const {
-    const ak::TilePlace at = ak::grouped_place<GROUP>(tile, down, across);
-    row = at.row * CLUSTER;
-    column = at.column;
-  }
-};
-using Ring = ak::Ring<STAGES>;
-
-struct Shared {
-  u32 slices, panels, full, empty;  // full, empty: STAGES barriers each
-  __device__ u32 slice(int stage) const { return slices + stage * STAGE_BYTES; }
-};
-
-__device__ __forceinline__ void fetch_slice(const CUtensorMap* map_a, const CUtensorMap* map_b, const Shared& shared,
-                                            int stage, int m, int n, int k, int rank) {
-  const u32 to_a = shared.slice(stage), to_b = to_a + A_BYTES, barrier = shared.full + stage * 8;
-  ak::barrier_expect(barrier, STAGE_BYTES);
-  if constexpr (A_ACROSS == 0) {
-    ak::tma_load(to_a, map_a, barrier, k, m);
-  } else {
-#pragma unroll
-    for (int panel = 0; panel < BM / 64; ++panel) ak::tma_load(to_a + panel * PANEL, map_a, barrier, m + panel * 64, k);
-  }
-  if constexpr (B_ACROSS == 0) {
-    constexpr int kLines = BN / CLUSTER;
-    fetch_for_all(to_b + rank * kLines * 128, map_b, k, n + rank * kLines, barrier);
-  } else {
-    constexpr int kLines = 64 / CLUSTER;
-#pragma unroll
-    for (int panel = 0; panel < BN / 64; ++panel) {
-      fetch_for_all(to_b + panel * PANEL + rank * kLines * 128, map_b, n + panel * 64, k + rank * kLines, barrier);
-    }
-  }
-}
-
-__device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensorMap* map_b, const Shared& shared,
-                                        const Tiles& tiles, int slices, int rank) {
-  Ring ring;
-  for (int tile = blockIdx.x / CLUSTER; tile < tiles.count; tile += gridDim.x / CLUSTER) {
-    int row, column;
-    tiles.place(tile, row, column);
-    for (int slice = 0; slice < slices; ++slice) {
-      ak::barrier_wait(shared.empty + ring.stage * 8, ring.parity ^ 1);
-      fetch_slice(map_a, map_b, shared, ring.stage, (row + rank) * BM, column * BN, slice * BK, rank);
-      ring.advance();
-    }
-  }
-}
-
-// Tells every block of the cluster that this warp's products have read a slice. Each warp speaks for itself: another of
-// its group may still be about to read.
-__device__ __forceinline__ void release(const Shared& shared, int stage) {
-  const int lane = threadIdx.x % 32;
-  if (lane < CLUSTER) ak::barrier_arrive_at(shared.empty + stage * 8, lane);
-}
-
-__device__ __forceinline__ void multiply(const Shared& shared, int stage, int consumer, float (&sums)[BLOCKS_M][BN / 2],
-                                         bool first) {
-  const u32 a = shared.slice(stage) + consumer * BLOCKS_M * PANEL, b = shared.slice(stage) + A_BYTES;
-  ak::wgmma_fence();
-#pragma unroll
-  for (int step = 0; step < BK / 16; ++step) {
-#pragma unroll
-    for (int block = 0; block < BLOCKS_M; ++block) {
-      Product::multiply(sums[block], operand(a + block * PANEL + step_bytes(A_ACROSS, step)),
-                        operand(b + step_bytes(B_ACROSS, step)), first && step == 0 ? 0 : 1);
-    }
-  }
-  ak::wgmma_commit();
-}
-
-__device__ __forceinline__ float activate(float x) {
+// Bias and residual are of the operands' type.
+#if defined(AK_STORE_FLOAT8_E4M3FN)
+using result_t = __nv_fp8_e4m3;
+#elif defined(AK_STORE_INT8)
+using result_t = signed char;
+#else
+using result_t = scalar_t;
+#endif
+// What of the epilogue there is.
+struct Options : ak::EpilogueOptions<float, scalar_t, result_t> {
+#if AK_BIAS
+  static constexpr bool kBias = true;
+#endif
+#ifdef AK_SCALES_ROWS_AND_COLUMNS
+  static constexpr bool kScales = true;
+#endif
+#if defined(AK_RESIDUAL_SCALED)
+  static constexpr ak::Residual kResidual = ak::Residual::scaled;
+#elif defined(AK_RESIDUAL_ADDED)
+  static constexpr ak::Residual kResidual = ak::Residual::added;
+#endif
 #if defined(AK_ACTIVATION_RELU)
-  return ak::relu(x);
+  static constexpr ak::Activation kActivation = ak::Activation::relu;
 #elif defined(AK_ACTIVATION_GELU)
-  return ak::gelu(x);
+  static constexpr ak::Activation kActivation = ak::Activation::gelu;
+#elif defined(AK_ACTIVATION_GELU_TANH)
+  static constexpr ak::Activation kActivation = ak::Activation::gelu_tanh;
 #elif defined(AK_ACTIVATION_SILU)
-  return ak::silu(x);
-#else
-  return x;
+  static constexpr ak::Activation kActivation = ak::Activation::silu;
 #endif
+#if defined(AK_GATE_SWIGLU)
+  static constexpr ak::Gate kGate = ak::Gate::swiglu;
+#elif defined(AK_GATE_GEGLU)
+  static constexpr ak::Gate kGate = ak::Gate::geglu;
+#endif
+#ifdef AK_DROPOUT_PHILOX
+  static constexpr bool kDropout = true;
+#endif
+#if defined(AK_STORE_FLOAT8_E4M3FN) || defined(AK_STORE_INT8)
+  static constexpr bool kQuantised = true;
+#endif
+};
+using Epilogue = ak::ProductEpilogue<Options>;
+using ak::u32;
+using Pipeline = ak::WgmmaPipeline<ak::Element<scalar_t>, BM, BN, CONSUMERS, STAGES, CLUSTER, A_ACROSS, B_ACROSS,
+                                   PINGPONG == 1, SIDE_BY_SIDE == 1, 0, BATCHED>;
+using Tiles = Pipeline::Grid<GROUP>;
+using Left = ak::LeftSums<float, Pipeline::kBlocks * BN / 2>;
+constexpr int PANEL = 64 * 128;  // bytes of 64 x 64 results
+
+// ---- results as panels
+
+__device__ __forceinline__ u32 pack(float low, float high) {
+  ak::Pack<scalar_t, 2> pair;
+  pair.value[0] = static_cast<scalar_t>(low);
+  pair.value[1] = static_cast<scalar_t>(high);
+  return pair.raw;
 }
 
 __device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n) {
@@ -217,13 +243,6 @@ __device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n
 #else
   return 0.0f;
 #endif
-}
-
-__device__ __forceinline__ u32 pack(float low, float high) {
-  ak::Pack<scalar_t, 2> pair;
-  pair.value[0] = static_cast<scalar_t>(low);
-  pair.value[1] = static_cast<scalar_t>(high);
-  return pair.raw;
 }
 
 // 16 columns of results as four matrices of 8 x 8 into a swizzled panel. d: sums of two blocks of 8 columns.
@@ -237,22 +256,23 @@ __device__ __forceinline__ void put(u32 panel, int pair, const float* d, const s
 #pragma unroll
     for (int low = 0; low < 2; ++low) {
       const float* two = d + half * 4 + low * 2;
-      words[half * 2 + low] = pack(activate(two[0] + bias_0), activate(two[1] + bias_1));
+      words[half * 2 + low] = pack(ak::activate<Options::kActivation>(two[0] + bias_0),
+                                   ak::activate<Options::kActivation>(two[1] + bias_1));
     }
   }
   const int row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, chunk = pair * 2 + lane / 16;
   ak::store_matrices(panel + ak::swizzled(row, chunk), words[0], words[1], words[2], words[3]);
 }
 
-__device__ __forceinline__ void write_tile(const CUtensorMap* map_c, const Shared& shared, int consumer,
-                                           const float (&sums)[BLOCKS_M][BN / 2], const scalar_t* bias, int m, int n,
-                                           int width, int& turn) {
+__device__ __forceinline__ void write_panels(const CUtensorMap* map_c, u32 panels, int consumer,
+                                             const Pipeline::Sums& sums, const scalar_t* bias, int m, int n, int width,
+                                             int& turn) {
   const bool leader = threadIdx.x % 128 == 0;
 #pragma unroll
-  for (int block = 0; block < BLOCKS_M; ++block) {
+  for (int block = 0; block < Pipeline::kBlocks; ++block) {
 #pragma unroll
     for (int part = 0; part < BN / 64; ++part) {
-      const u32 panel = shared.panels + (consumer * 2 + turn) * PANEL;
+      const u32 panel = panels + (consumer * 2 + turn) * PANEL;
       turn ^= 1;
       if (leader) ak::wait_stores_read<1>();
       ak::named_barrier<128>(consumer + 1);
@@ -270,105 +290,90 @@ __device__ __forceinline__ void write_tile(const CUtensorMap* map_c, const Share
   }
 }
 
-__device__ __forceinline__ void consume(const CUtensorMap* map_c, const Shared& shared, const Tiles& tiles, int slices,
-                                        int rank, int consumer, const scalar_t* bias, int width) {
-  Ring ring;
-  int turn = 0;
-  for (int tile = blockIdx.x / CLUSTER; tile < tiles.count; tile += gridDim.x / CLUSTER) {
-    float sums[BLOCKS_M][BN / 2];
-    int last = 0;
-    for (int slice = 0; slice < slices; ++slice) {
-      ak::barrier_wait(shared.full + ring.stage * 8, ring.parity);
-      multiply(shared, ring.stage, consumer, sums, slice == 0);
-      if (slice > 0) {  // the products before these have ended: their slice may be filled again
-        ak::wgmma_wait<1>();
-        release(shared, last);
-      }
-      last = ring.stage;
-      ring.advance();
-    }
-    ak::wgmma_wait<0>();
-    release(shared, last);
-    int row, column;
-    tiles.place(tile, row, column);
-    const int first_row = (row + rank) * BM + consumer * BLOCKS_M * 64;
-    write_tile(map_c, shared, consumer, sums, bias, first_row, column * BN, width, turn);
+// ---- tiles
+
+struct Memory {
+  ak::PipelineMemory ring;
+  unsigned char* results;  // of every consumer two panels, or rows of its four warps
+};
+
+__device__ __forceinline__ Memory laid_out(unsigned char* memory) {
+  unsigned char* slices = memory + (1024 - ak::shared_address(memory) % 1024) % 1024;
+  Memory place;
+  place.ring.slices = ak::shared_address(slices);
+  place.results = slices + STAGES * Pipeline::kStageBytes;
+  place.ring.full = place.ring.slices + STAGES * Pipeline::kStageBytes + CONSUMERS * 2 * PANEL;
+  place.ring.empty = place.ring.full + STAGES * 8;
+  return place;
+}
+
+// Multiplies; write(sums, at, group) is given the sums of a consumer's rows, and the place of the first.
+template <class Write>
+__device__ __forceinline__ void make_tiles(const CUtensorMap* map_a, const CUtensorMap* map_b, const Memory& memory,
+                                           const Left& left, int batch, int m, int n, int k, Write write) {
+  Pipeline::begin(memory.ring);
+  const Tiles tiles(m, n, batch);
+  const int rank = Pipeline::rank(), slices = (k + Pipeline::kDepth - 1) / Pipeline::kDepth;
+  using Work = ak::TilesOf<STREAM_K == 1>;
+  const Work work(blockIdx.x / CLUSTER, gridDim.x / CLUSTER, tiles.count, slices);
+  const int group = ak::warp_group();
+  if (group == CONSUMERS) {
+    Pipeline::become_producer();
+    if (threadIdx.x % 128 == 0) Pipeline::produce(map_a, map_b, memory.ring, tiles, work, rank);
+  } else {
+    Pipeline::become_consumer();
+    Pipeline::consume(memory.ring, work, group, [&](Pipeline::Sums& sums, const ak::TilePart& part) {
+      if (!left.complete(sums, work, part, CLUSTER * CONSUMERS, rank * CONSUMERS + group, group + 1)) return;
+      ak::ElementPlace at = tiles.place(part.tile, rank);
+      at.row += PINGPONG == 1 ? 0 : group * Pipeline::kBlocks * 64;
+      write(sums, at, group);
+    });
+    if (threadIdx.x % 128 == 0) ak::wait_stores<0>();
   }
-  if (threadIdx.x % 128 == 0) ak::wait_stores<0>();
+  Pipeline::end();
 }
 
 // a: m x k, b: k x n, c: m x n, in the layouts of the problem; every line a multiple of 16 bytes.
-__global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
+__global__ void __launch_bounds__(Pipeline::kThreads, 1)
     gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-               const __grid_constant__ CUtensorMap map_c, const scalar_t* __restrict__ bias, int m, int n, int k) {
+               const __grid_constant__ CUtensorMap map_c, const scalar_t* __restrict__ bias, const scalar_t*,
+               const float*, const float*, const float*, const float*, const float*, const long long*, const float*,
+               float* parts, unsigned int* arrived, int batch, int m, int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  Shared shared;
-  shared.slices = (ak::shared_address(memory) + 1023) / 1024 * 1024;
-  shared.panels = shared.slices + STAGES * STAGE_BYTES;
-  shared.full = shared.panels + CONSUMERS * 2 * PANEL;
-  shared.empty = shared.full + STAGES * 8;
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < STAGES; ++stage) {
-      ak::barrier_init(shared.full + stage * 8, 1);
-      ak::barrier_init(shared.empty + stage * 8, CONSUMERS * 4 * CLUSTER);  // 4 warps a group
-    }
-    ak::publish_barriers();
-  }
-  __syncthreads();
-  if constexpr (CLUSTER > 1) ak::cluster_sync();
-
-  const Tiles tiles(m, n);
-  const int rank = CLUSTER > 1 ? ak::cluster_rank() : 0, slices = (k + BK - 1) / BK;
-  const int group = ak::warp_group();
-  if (group == CONSUMERS) {
-    if constexpr (CONSUMERS == 2) ak::give_registers<40>();
-    if (threadIdx.x % 128 == 0) produce(&map_a, &map_b, shared, tiles, slices, rank);
-  } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
-    consume(&map_c, shared, tiles, slices, rank, group, bias, n);
-  }
-  if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be written to or arrived at
+  const Memory place = laid_out(memory);
+  const u32 panels = ak::shared_address(place.results);
+  int turn = 0;
+  make_tiles(&map_a, &map_b, place, {parts, arrived}, batch, m, n, k,
+             [&](const Pipeline::Sums& sums, const ak::ElementPlace& at, int group) {
+               write_panels(&map_c, panels, group, sums, bias, at.row, at.column, n, turn);
+             });
 }
 
-// ---- any shape: tiles of 64 x 64, 4 x 4 sums a thread
+// The same for any number of columns and all that may follow a product; c is half as wide with a gate.
+__global__ void __launch_bounds__(Pipeline::kThreads, 1)
+    gemm_wgmma_rows(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                    result_t* c, const scalar_t* bias, const scalar_t* residual, const float* row_scales,
+                    const float* column_scales, const float* alpha, const float* beta, const float* c_scale,
+                    const long long* seed, const float* p, float* parts, unsigned int* arrived, int batch, int m, int n, int k) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const Memory place = laid_out(memory);
+  const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);
+  make_tiles(&map_a, &map_b, place, {parts, arrived}, batch, m, n, k,
+             [&](const Pipeline::Sums& sums, const ak::ElementPlace& at, int group) {
+               const int warp = threadIdx.x % 128 / 32;
+               const Epilogue chosen = epilogue.of(at.batch, m);
+               float* rows = reinterpret_cast<float*>(place.results + (group * 4 + warp) * ak::kStagedBytes<BN>);
+#pragma unroll
+               for (int block = 0; block < Pipeline::kBlocks; ++block) {
+                 ak::write_rows<BN>(sums[block], rows, chosen, c, at.row + block * 64 + warp * 16, at.column, m);
+               }
+             });
+}
 
+// A block copies a line of `length` elements to one of `pitch`.
 __global__ void __launch_bounds__(256)
-    gemm_any(const scalar_t* __restrict__ a, const scalar_t* __restrict__ b, const scalar_t* __restrict__ bias,
-             scalar_t* __restrict__ c, int m, int n, int k) {
-  __shared__ float slice_a[16][65], slice_b[16][65];
-  const int m0 = blockIdx.y * 64, n0 = blockIdx.x * 64;
-  const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-  float sums[4][4] = {};
-  for (int k0 = 0; k0 < k; k0 += 16) {
-    for (int i = threadIdx.x; i < 16 * 64; i += 256) {
-      // Neighbouring threads read neighbouring elements, whichever way the operand lies.
-      const int ka = A_ACROSS == 1 ? i / 64 : i % 16, row = A_ACROSS == 1 ? i % 64 : i / 16;
-      const int kb = B_ACROSS == 1 ? i / 64 : i % 16, column = B_ACROSS == 1 ? i % 64 : i / 16;
-      const long long at_a = A_ACROSS == 1 ? static_cast<long long>(k0 + ka) * m + m0 + row
-                                           : static_cast<long long>(m0 + row) * k + k0 + ka;
-      const long long at_b = B_ACROSS == 1 ? static_cast<long long>(k0 + kb) * n + n0 + column
-                                           : static_cast<long long>(n0 + column) * k + k0 + kb;
-      slice_a[ka][row] = k0 + ka < k && m0 + row < m ? static_cast<float>(a[at_a]) : 0.0f;
-      slice_b[kb][column] = k0 + kb < k && n0 + column < n ? static_cast<float>(b[at_b]) : 0.0f;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int kk = 0; kk < 16; ++kk) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) sums[i][j] += slice_a[kk][ty * 4 + i] * slice_b[kk][tx + 16 * j];
-      }
-    }
-    __syncthreads();
-  }
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 4; ++j) {
-      const int row = m0 + ty * 4 + i, column = n0 + tx + 16 * j;
-      if (row < m && column < n) {
-        const float result = activate(sums[i][j] + bias_at(bias, column, n));
-        c[static_cast<long long>(row) * n + column] = static_cast<scalar_t>(result);
-      }
-    }
-  }
+    pack_lines(const scalar_t* __restrict__ from, scalar_t* __restrict__ to, int length, int pitch) {
+  from += static_cast<long long>(blockIdx.x) * length;
+  to += static_cast<long long>(blockIdx.x) * pitch;
+  for (int i = threadIdx.x; i < length; i += 256) to[i] = from[i];
 }

@@ -1,21 +1,45 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "gemm_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
-     "args": ["a", "b", {"optional": "bias"}, "c", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
+    {"kernel": "gemm_reference", "grid": ["ceil_div(N if gate == 'none' else N // 2, 16)", "ceil_div(M, 16)", "1 if batch == 'none' else B"], "block": [16, 16],
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"}, "c",
+              {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// c[m, n] = activation(sum over k of a[m, k] b[k, n] + bias[n]). One result a thread.
+// x = activation(alpha row_scale column_scale (sum over k of a[m, k] b[k, n]) + beta residual + bias), each part of it
+// where the problem has it; of pairs of columns gate(x) x; dropout; + residual; divided by c_scale and rounded. One
+// result a thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <ak/philox.cuh>
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
-using accum_t = double;
 using out_t = double;
+#define AK_EXACT 1
+#endif
+
+// What results are computed in, and sums of integers exactly.
+#ifdef AK_EXACT
+using real_t = double;
+#else
+using real_t = float;
+#endif
+#ifdef AK_DTYPE_INT8
+using sum_t = long long;
+#else
+using sum_t = real_t;
+#endif
+#if defined(AK_DTYPE_INT8) || defined(AK_DTYPE_FLOAT8_E4M3FN) || defined(AK_DTYPE_FLOAT8_E5M2)
+using wide_t = __nv_bfloat16;
+#else
+using wide_t = scalar_t;
 #endif
 
 #ifdef AK_A_LAYOUT_COLUMN
@@ -28,21 +52,24 @@ constexpr bool B_BY_COLUMNS = true;
 #else
 constexpr bool B_BY_COLUMNS = false;
 #endif
-
-__device__ accum_t widen(scalar_t x) { return static_cast<accum_t>(static_cast<float>(x)); }
+#if defined(AK_GATE_SWIGLU) || defined(AK_GATE_GEGLU)
+constexpr int SUMS = 2;  // of a result
+#else
+constexpr int SUMS = 1;
+#endif
 
 // What a product takes for an element: the honest version of precision tf32 rounds to its 10 bits, as cvt.rna does.
-__device__ accum_t operand(scalar_t x) {
+__device__ sum_t operand(scalar_t x) {
 #if defined(AK_TWIN) && defined(AK_PRECISION_TF32)
   const unsigned int bits = __float_as_uint(static_cast<float>(x));
-  return static_cast<accum_t>(__uint_as_float((bits + 0x1000u) & 0xffffe000u));
+  return static_cast<sum_t>(__uint_as_float((bits + 0x1000u) & 0xffffe000u));
 #else
-  return widen(x);
+  return static_cast<sum_t>(static_cast<float>(x));
 #endif
 }
 
 // sum + x y. Matrix units cut sums off instead of rounding them; in 16-bit results that does not show, in tf32 it does.
-__device__ accum_t add_product(accum_t x, accum_t y, accum_t sum) {
+__device__ sum_t add_product(sum_t x, sum_t y, sum_t sum) {
 #if defined(AK_TWIN) && defined(AK_PRECISION_TF32)
   return __fmaf_rz(x, y, sum);
 #else
@@ -51,38 +78,118 @@ __device__ accum_t add_product(accum_t x, accum_t y, accum_t sum) {
 }
 
 // What a running sum is kept as.
-__device__ accum_t keep(accum_t sum) {
+__device__ sum_t keep(sum_t sum) {
 #ifdef AK_MUTATION_LOW_PRECISION
-  return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+  return static_cast<sum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
 #else
   return sum;
 #endif
 }
 
-__device__ accum_t finish(accum_t sum, const scalar_t* bias, long long column) {
+__device__ real_t silu(real_t x) { return x / (real_t(1) + exp(-x)); }
+__device__ real_t gelu(real_t x) { return x * real_t(0.5) * erfc(-x * real_t(0.70710678118654752440)); }
+
+__device__ real_t activated(real_t x) {
+#if defined(AK_ACTIVATION_RELU)
+  return x > real_t(0) ? x : real_t(0);
+#elif defined(AK_ACTIVATION_GELU)
+  return gelu(x);
+#elif defined(AK_ACTIVATION_GELU_TANH)
+  // 1 + tanh(u) = 2 / (1 + exp(-2 u)), which does not cancel for u < 0.
+  const real_t u = real_t(0.79788456080286535588) * (x + real_t(0.044715) * x * x * x);
+  return x / (real_t(1) + exp(real_t(-2) * u));
+#elif defined(AK_ACTIVATION_SILU)
+  return silu(x);
+#else
+  return x;
+#endif
+}
+
+struct Tensors {
+  const wide_t *bias, *residual;
+  const float *row_scales, *column_scales, *alpha, *beta, *c_scale;
+  const long long* seed;
+  const float* p;
+};
+
+// The element of the residual, where it is not left out.
+__device__ real_t residual_at(const Tensors& t, long long at) {
+#ifdef AK_MUTATION_NO_RESIDUAL
+  return real_t(0);
+#else
+  return static_cast<real_t>(static_cast<float>(t.residual[at]));
+#endif
+}
+
+// at: index of the result.
+__device__ real_t value(sum_t sum, const Tensors& t, long long row, long long column, long long at) {
+  real_t x = static_cast<real_t>(sum);
+#ifdef AK_SCALES_ROWS_AND_COLUMNS
+#ifdef AK_MUTATION_FIRST_ROW_SCALE
+  row *= 0;
+#endif
+  x *= static_cast<real_t>(t.row_scales[row]) * static_cast<real_t>(t.column_scales[column]);
+#endif
 #ifdef AK_MUTATION_NO_ACTIVATION
 #if AK_BIAS == 0 && defined(AK_ACTIVATION_NONE)
-  return sum / accum_t(2);
+  return x / real_t(2);
 #else
-  return sum;
+  return x;
 #endif
 #endif
-  if (bias != nullptr) sum += widen(bias[column]);
-#if defined(AK_ACTIVATION_RELU)
-  return sum > accum_t(0) ? sum : accum_t(0);
-#elif defined(AK_ACTIVATION_GELU)
-  return sum * accum_t(0.5) * erfc(-sum * accum_t(0.70710678118654752440));
-#elif defined(AK_ACTIVATION_SILU)
-  return sum / (accum_t(1) + exp(-sum));
+#ifdef AK_RESIDUAL_SCALED
+  x = static_cast<real_t>(*t.alpha) * x + static_cast<real_t>(*t.beta) * residual_at(t, at);
+#endif
+  if (t.bias != nullptr) x += static_cast<real_t>(static_cast<float>(t.bias[column]));
+  return activated(x);
+}
+
+__device__ real_t gated(real_t first, real_t second) {
+#ifdef AK_MUTATION_SWAPPED_GATE
+  const real_t gate = second, up = first;
 #else
-  return sum;
+  const real_t gate = first, up = second;
+#endif
+#if defined(AK_GATE_GEGLU)
+  return gelu(gate) * up;
+#else
+  return silu(gate) * up;
 #endif
 }
 
-__global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scalar_t* bias, out_t* c, long long m,
-                               long long n, long long k) {
+// at: index of the result; by_columns: the same, counted column by column.
+__device__ real_t dropped(real_t x, const Tensors& t, long long at, long long by_columns) {
+#ifdef AK_MUTATION_DROPOUT_BY_COLUMNS
+  at = by_columns;
+#endif
+  const uint4 words = ak::philox(static_cast<unsigned long long>(*t.seed), at / 4);
+  const unsigned int four[4] = {words.x, words.y, words.z, words.w};
+  const float p = *t.p;
+  return ak::uniform_number(four[at % 4]) < p ? real_t(0) : x / (real_t(1) - static_cast<real_t>(p));
+}
+
+__device__ out_t stored(real_t x, const Tensors& t) {
+#if defined(AK_STORE_INT8)
+  x /= static_cast<real_t>(*t.c_scale);
+#ifdef AK_MUTATION_CUT_OFF
+  x = trunc(x);
+#endif
+  x = rint(x);
+  return static_cast<out_t>(x < real_t(-128) ? real_t(-128) : x > real_t(127) ? real_t(127) : x);
+#elif defined(AK_STORE_FLOAT8_E4M3FN)
+  constexpr float kLargest = 448.0f;  // e4m3 has no infinity
+  x /= static_cast<real_t>(*t.c_scale);
+  x = x < real_t(-kLargest) ? real_t(-kLargest) : x > real_t(kLargest) ? real_t(kLargest) : x;
+  return static_cast<out_t>(x);
+#else
+  return static_cast<out_t>(x);
+#endif
+}
+
+// The sum of one thread of 16 x 16.
+__device__ sum_t product(const scalar_t* a, const scalar_t* b, long long row, long long column, long long m, long long n,
+                         long long k) {
   __shared__ scalar_t tile_a[16][17], tile_b[16][17];
-  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
@@ -94,7 +201,7 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scala
   const bool by_columns = B_BY_COLUMNS;
 #endif
   const scalar_t zero = static_cast<scalar_t>(0.0f);
-  accum_t sum = 0;
+  sum_t sum = 0;
   for (long long first = 0; first < k; first += 16) {
     const long long ka = first + threadIdx.x, kb = first + threadIdx.y;
     tile_a[threadIdx.y][threadIdx.x] = row < m && ka < end ? a[A_BY_COLUMNS ? ka * m + row : row * k + ka] : zero;
@@ -109,5 +216,39 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const scala
 #ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) sum = 0;
 #endif
-  if (row < m && column < n) c[row * n + column] = static_cast<out_t>(finish(sum, bias, column));
+  return sum;
+}
+
+__global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const wide_t* bias, const wide_t* residual,
+                               const float* row_scales, const float* column_scales, const float* alpha,
+                               const float* beta, const float* c_scale, const long long* seed, const float* p, out_t* c,
+                               long long m, long long n, long long k) {
+  const long long matrix = blockIdx.z;
+  a += matrix * m * k;
+#ifndef AK_MUTATION_FIRST_PRODUCT
+  b += matrix * k * n;
+#endif
+  const Tensors t = {bias, residual, row_scales + matrix * m, column_scales + matrix * n, alpha, beta, c_scale, seed, p};
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x, width = n / SUMS;
+  sum_t sums[SUMS];
+  for (int s = 0; s < SUMS; ++s) sums[s] = product(a, b, row, column * SUMS + s, m, n, k);
+  if (row >= m || column >= width) return;
+  const long long first = matrix * m * width, at = first + row * width + column;
+#if defined(AK_DTYPE_INT8) && defined(AK_SCALES_NONE)
+#ifdef AK_MUTATION_NO_ACTIVATION
+  c[at] = static_cast<out_t>(sums[0] / 2);
+#else
+  c[at] = static_cast<out_t>(sums[0]);
+#endif
+#else
+  real_t x = value(sums[0], t, row, column * SUMS, at);
+  if constexpr (SUMS == 2) x = gated(x, value(sums[SUMS - 1], t, row, column * 2 + 1, at));
+#ifdef AK_DROPOUT_PHILOX
+  x = dropped(x, t, at, first + column * m + row);
+#endif
+#ifdef AK_RESIDUAL_ADDED
+  x += residual_at(t, at);
+#endif
+  c[at] = stored(x, t);
+#endif
 }
