@@ -9,7 +9,8 @@ Result<MatmulTask> matmul_task(const OpenProblem& problem, const WorkloadLayout&
   const auto a = find_tensor(problem, "a"), b = find_tensor(problem, "b"), c = find_tensor(problem, "c");
   if (!a || !b || !c) return InputError{"it needs matrices called a, b and c"};
   for (const char* more : {"residual", "row_scales", "seed", "c_scale"}) {
-    if (find_tensor(problem, more)) return InputError{"it adds a bias and applies an activation, and nothing else"};
+    if (find_tensor(problem, more))
+      return InputError{"it adds a bias and applies an activation, and nothing else"};
   }
   MatmulTask task{.m = 0,
                   .n = 0,

@@ -5,7 +5,7 @@
     "BN": {"values": [32, 64, 96, 112, 128, 160, 192, 208, 224, 256], "default": 128},
     "CONSUMERS": {"values": [1, 2], "default": 2},
     "PINGPONG": {"values": [0, 1], "default": 0},
-    "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 5},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8], "default": 6},
     "CLUSTER": {"values": [1, 2], "default": 2},
     "SIDE_BY_SIDE": {"values": [0, 1], "default": 0},
     "STREAM_K": {"values": [0, 1], "default": 0},
@@ -20,7 +20,8 @@
     "BM % (64 if PINGPONG else CONSUMERS * 64) == 0",
     "BM // (1 if PINGPONG else CONSUMERS) // 64 * BN <= (160 if dtype in ['float8_e4m3fn', 'float8_e5m2'] else 256)",
     "PROMOTE == 4 or dtype in ['float8_e4m3fn', 'float8_e5m2']",
-    "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048 <= 232448"
+    "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048 <= 232448",
+    "STAGES == 8 or (STAGES + 1) * (BM + BN) * 128 + CONSUMERS * 10240 + 2048 > 232448"
   ],
   "let": {
     "COUNT": "1 if batch == 'none' else B",
@@ -167,7 +168,7 @@ constexpr int BM = 128;
 constexpr int BN = 128;
 constexpr int CONSUMERS = 2;
 constexpr int PINGPONG = 0;
-constexpr int STAGES = 5;
+constexpr int STAGES = 6;
 constexpr int CLUSTER = 2;
 constexpr int SIDE_BY_SIDE = 0;
 constexpr int STREAM_K = 0;

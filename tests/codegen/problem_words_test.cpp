@@ -77,7 +77,8 @@ TEST_CASE("a param that came later is in a definition's name only where it has n
   sample.json["params"]["late"] = {{"type", "boolean"}, {"default", false}, {"help", "another"}};
   sample.json["definition"]["name"] = pattern + "{?mode}{?late}";
   CHECK(sample.instantiate()->definition.name == before);
-  CHECK(sample.instantiate({{"mode", "float16"}, {"late", "true"}})->definition.name == before + "_mode_fp16_late");
+  CHECK(sample.instantiate({{"mode", "float16"}, {"late", "true"}})->definition.name ==
+        before + "_mode_fp16_late");
 }
 
 TEST_CASE("what holds for an output alone may depend on params") {

@@ -98,7 +98,8 @@ struct alignas(128) TensorMap {
 };
 
 /// Of `lines` lines of `depth` halves, boxes of 64 halves of `box` lines, swizzled in 128 bytes.
-TensorMap map_of_halves(std::uint64_t address, std::uint64_t depth, std::uint64_t lines, std::uint32_t box_lines) {
+TensorMap map_of_halves(std::uint64_t address, std::uint64_t depth, std::uint64_t lines,
+                        std::uint32_t box_lines) {
   TensorMap map;
   const cuuint64_t dims[] = {depth, lines}, strides[] = {depth * 2};
   const cuuint32_t box[] = {64, box_lines}, steps[] = {1, 1};

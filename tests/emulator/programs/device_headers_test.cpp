@@ -584,14 +584,18 @@ TEST_CASE("ak/product_epilogue.cuh scales, adds, activates and quantises, and le
   }
 }
 
-TEST_CASE("ak/product_epilogue.cuh gates pairs, drops elements by their place in the batch, and adds a residual") {
+TEST_CASE(
+    "ak/product_epilogue.cuh gates pairs, drops elements by their place in the batch, and adds a residual") {
   constexpr int kRows = 16, kColumns = 16;
   const std::uint64_t first = kRows * kColumns;  // of the second matrix
   const std::vector<float> residual(first * 2, 1000.0f), p{0.5f};
   const std::vector<std::int64_t> seed{0x123456789abcdef};
   CudaProgram program = header_program("epilogue_of_pairs");
   const auto c = program.upload(std::vector<float>(first * 2, -1.0f));
-  program.argument(program.upload(residual)).argument(program.upload(seed)).argument(program.upload(p)).argument(c);
+  program.argument(program.upload(residual))
+      .argument(program.upload(seed))
+      .argument(program.upload(p))
+      .argument(c);
   program.argument(kRows).argument(2 * kColumns);
   program.launch_cleanly(blocks_of(1, 32));
   const auto got = program.download<float>(c, first * 2);
