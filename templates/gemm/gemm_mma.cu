@@ -39,48 +39,59 @@
                 {"name": "padded_a", "dtype": "dtype", "count": "A_LINES * A_PITCH if PADDED else 0"},
                 {"name": "padded_b", "dtype": "dtype", "count": "B_LINES * B_PITCH if PADDED else 0"}],
   "launches": [
-    {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+    {"kernel": "gemm_mma", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"],
+     "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
     {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
      "args": ["a", "padded_a", {"i64": "A_LINES"}, {"i32": "A_LINE // sizeof_a"}, {"i32": "A_PITCH"}], "when": "PADDED"},
     {"kernel": "gemm_pad", "grid": ["SM_COUNT * 8"], "block": [256],
      "args": ["b", "padded_b", {"i64": "B_LINES"}, {"i32": "B_LINE // sizeof_b"}, {"i32": "B_PITCH"}], "when": "PADDED"},
-    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["padded_a", "padded_b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"],
+     "shared_bytes": "SHARED",
+     "args": ["padded_a", "padded_b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
               {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "PADDED"},
-    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+    {"kernel": "gemm_mma_chunks", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"],
+     "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
               {"i32": "A_PITCH"}, {"i32": "B_PITCH"}], "when": "CHUNKS and not WIDE"},
-    {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+    {"kernel": "gemm_mma_words", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"],
+     "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WORDS"},
-    {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+    {"kernel": "gemm_mma_any", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"],
+     "shared_bytes": "SHARED",
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not CHUNKS and not WORDS and not PADDED"},
     {"kernel": "gemm_add_up", "grid": ["ceil_div(M * ceil_div(N, 4), 256)"], "block": [256],
-     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", {"i32": "M"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of 16-bit, tf32, int8 and (since Ada) fp8 matrices with the matrix instructions of every architecture since
-// Ampere, and what follows it (product_epilogue.cuh). A block makes a tile of BM x BN, a warp WM x WN of it. Slices of a
-// and b, BK_BYTES deep in k, come through a ring of STAGES in shared memory (cp.async); fragments of the next step are
-// loaded while the current ones are multiplied.
+// The product of 16-bit, tf32, int8 and (since Ada) fp8 matrices with the matrix instructions of every architecture
+// since Ampere, and what follows it (product_epilogue.cuh). A block makes a tile of BM x BN, a warp WM x WN of it.
+// Slices of a and b, BK_BYTES deep in k, come through a ring of STAGES in shared memory (cp.async); fragments of the
+// next step are loaded while the current ones are multiplied.
 //
 //   shared memory:  [slice of a | slice of b] x STAGES; after the last slice, 16 rows of results for every warp
 //
@@ -510,8 +521,8 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
 
 template <int ALIGN, bool WIDE = false>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b,
-                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, sum_t* partial, int m,
-                                          int n, int k, int a_pitch, int b_pitch) {
+                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, sum_t* partial,
+                                          int m, int n, int k, int a_pitch, int b_pitch) {
   extern __shared__ __align__(128) unsigned char memory[];
   const u32 slices = ak::shared_address(memory);
 #ifdef AK_BATCH_STRIDED
@@ -594,7 +605,8 @@ __global__ void __launch_bounds__(THREADS)
              const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
              const long long* seed, const float* p, result_t* __restrict__ c,
              sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<16, true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+  make_tile<16, true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial,
+                      m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 // The same for a and b in lines of a_pitch and b_pitch elements, multiples of 16 bytes.
@@ -605,7 +617,8 @@ __global__ void __launch_bounds__(THREADS)
                     const long long* seed, const float* p, result_t* __restrict__ c,
                     sum_t* __restrict__ partial, int m, int n, int k, int a_pitch,
                     int b_pitch) {
-  make_tile<16>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, a_pitch, b_pitch);
+  make_tile<16>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial,
+                      m, n, k, a_pitch, b_pitch);
 }
 
 __global__ void __launch_bounds__(256)
@@ -619,7 +632,8 @@ __global__ void __launch_bounds__(THREADS)
                    const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
                    const long long* seed, const float* p, result_t* __restrict__ c,
                    sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<4>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+  make_tile<4>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial,
+                      m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -628,7 +642,8 @@ __global__ void __launch_bounds__(THREADS)
                  const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
                  const long long* seed, const float* p, result_t* __restrict__ c,
                  sum_t* __restrict__ partial, int m, int n, int k) {
-  make_tile<1>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
+  make_tile<1>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial,
+                      m, n, k, A_ACROSS ? m : k, B_ACROSS ? n : k);
 }
 
 // Adds the parts of the sums of 4 neighbouring results.

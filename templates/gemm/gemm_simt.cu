@@ -37,18 +37,21 @@
   "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"}],
   "launches": [
     {"kernel": "gemm_simt", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "WIDE"},
     {"kernel": "gemm_simt_any", "grid": ["TILES", "SPLIT_K", "COUNT"], "block": ["THREADS"], "shared_bytes": "SHARED",
-     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", "partial", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not WIDE"},
     {"kernel": "gemm_add_up", "grid": ["ceil_div(RESULTS, 256)"], "block": [256],
-     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+     "args": ["partial", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"},
+              {"optional": "column_scales"}, {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"},
+              {"optional": "seed"}, {"optional": "p"},
               "c", {"i64": "RESULTS"}, {"i32": "N"}], "when": "SPLIT_K > 1"}
   ]
 }
@@ -56,8 +59,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The product of float32 or fp8 matrices in float32 proper, with fused multiply-adds, and what follows it
-// (product_epilogue.cuh). A block makes a tile of BM x BN, a thread TM x TN of it, in registers. Slices of a and b, BK deep, come through a ring of STAGES in shared memory (cp.async), in
-// the lines of global memory: nothing is transposed on the way. What a thread reads there are always vectors of 4:
+// (product_epilogue.cuh). A block makes a tile of BM x BN, a thread TM x TN of it, in registers. Slices of a and b, BK
+// deep, come through a ring of STAGES in shared memory (cp.async), in the lines of global memory: nothing is transposed
+// on the way. What a thread reads there are always vectors of 4:
 //
 //   an operand across k (lines of BM or BN elements): 4 neighbours of one line of k, 2 lines at a time in registers
 //   an operand along k (lines of BK elements): 4 steps of k of each of its rows or columns; chunks are swizzled
@@ -69,8 +73,9 @@
 //
 // SPLIT_K > 1: as many blocks share a tile; their sums go to the workspace, and a second launch adds them in order.
 // Products of a batch are blocks along z.
-// WIDE: all lines are multiples of 4 elements. Other shapes are copied element by element, as asynchronously. Numbers of
-// fp8 become floats on the way to shared memory, which asynchronous copies cannot do: those are ordinary loads and stores.
+// WIDE: all lines are multiples of 4 elements. Other shapes are copied element by element, as asynchronously.
+// Numbers of fp8 become floats on the way to shared memory, which asynchronous copies cannot do: those are ordinary
+// loads and stores.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -163,8 +168,8 @@ using Epilogue = ak::ProductEpilogue<Options>;
 // A part of the sums, as it is.
 using PartEpilogue = ak::ProductEpilogue<ak::EpilogueOptions<float, float, float>>;
 
-// Whether a thread's columns are neighbours, four at a time. Of b along k they are not in shared memory, whose lines are
-// read without conflicts that way, unless results need their neighbours: then lines of b are put in another order there.
+// Whether a thread's columns are neighbours, four at a time. Of b along k they are not, so that lines of shared memory are
+// read without conflicts, unless results need their neighbours: then lines of b lie in another order there.
 constexpr bool FOURS = B_ACROSS || !Epilogue::kByColumns;
 
 constexpr int THREADS = BM / TM * (BN / TN);
@@ -179,7 +184,8 @@ __device__ __forceinline__ float4 load_vector(u32 address) {
   return v;
 }
 __device__ __forceinline__ void store_vector(u32 address, float4 v) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+               : "memory");
 }
 __device__ __forceinline__ void store_float(u32 address, float x) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
@@ -296,11 +302,11 @@ __device__ __forceinline__ void place_tile(int m, int n, int& row, int& column) 
   column = at.column * BN;
 }
 
-// Makes the thread's results and writes them to c: vectors where its columns are neighbours and lines are whole vectors,
-// else one by one.
+// Makes the thread's results and writes them to c: vectors where its columns are neighbours and lines whole vectors, else
+// one by one.
 template <bool WIDE, class E>
-__device__ __forceinline__ void write_tile(const float (&sums)[TM][TN], const E& epilogue, typename E::Result* c, int row,
-                                           int column, int down, int across, int m) {
+__device__ __forceinline__ void write_tile(const float (&sums)[TM][TN], const E& epilogue, typename E::Result* c,
+                                           int row, int column, int down, int across, int m) {
   constexpr int kTaken = FOURS ? 4 : 1;  // sums that are neighbours
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
@@ -316,8 +322,8 @@ __device__ __forceinline__ void write_tile(const float (&sums)[TM][TN], const E&
 
 template <bool WIDE>
 __device__ __forceinline__ void make_tile(const scalar_t* a, const scalar_t* b,
-                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, float* partial, int m,
-                                          int n, int k) {
+                                          const ak::EpilogueTensors<wide_t>& tensors, result_t* c, float* partial,
+                                          int m, int n, int k) {
   extern __shared__ __align__(128) unsigned char memory[];
   const u32 slices = ak::shared_address(memory);
 #ifdef AK_BATCH_STRIDED
@@ -403,7 +409,8 @@ __global__ void __launch_bounds__(THREADS, PER_SM)
               const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
               const long long* seed, const float* p, result_t* __restrict__ c,
               float* __restrict__ partial, int m, int n, int k) {
-  make_tile<true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k);
+  make_tile<true>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n,
+                 k);
 }
 
 __global__ void __launch_bounds__(THREADS, PER_SM)
@@ -412,7 +419,8 @@ __global__ void __launch_bounds__(THREADS, PER_SM)
                   const float* __restrict__ column_scales, const float* alpha, const float* beta, const float* c_scale,
                   const long long* seed, const float* p, result_t* __restrict__ c,
                   float* __restrict__ partial, int m, int n, int k) {
-  make_tile<false>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n, k);
+  make_tile<false>(a, b, {bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, c, partial, m, n,
+                  k);
 }
 
 // Adds the parts of the sums of a result, one of `count`.

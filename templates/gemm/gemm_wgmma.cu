@@ -37,8 +37,10 @@
     "CLUSTERS": "min(RESIDENT, max(1, TILES * ceil_div(K, 64) // 4) if STREAM_K else TILES)"
   },
   "workspace": [
-    {"name": "packed_a", "dtype": "dtype", "count": "A_PITCH // 2 * COUNT * (M if a_layout == 'row' else K) if PACK else 0"},
-    {"name": "packed_b", "dtype": "dtype", "count": "B_PITCH // 2 * COUNT * (K if b_layout == 'row' else N) if PACK else 0"},
+    {"name": "packed_a", "dtype": "dtype",
+     "count": "A_PITCH // 2 * COUNT * (M if a_layout == 'row' else K) if PACK else 0"},
+    {"name": "packed_b", "dtype": "dtype",
+     "count": "B_PITCH // 2 * COUNT * (K if b_layout == 'row' else N) if PACK else 0"},
     {"name": "parts", "dtype": "float32", "count": "CLUSTERS * CLUSTER * BM * BN if STREAM_K else 0"},
     {"name": "arrived", "dtype": "uint32", "count": "CLUSTERS * CLUSTER * CONSUMERS if STREAM_K else 0", "init": "zero"}
   ],
@@ -56,16 +58,20 @@
      "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"], "strides_bytes": ["B_PITCH"],
      "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)"]},
     {"name": "batch_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH", "A_PITCH * (M if a_layout == 'row' else K)"],
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH",
+     "A_PITCH * (M if a_layout == 'row' else K)"],
      "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)", 1]},
     {"name": "batch_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH", "B_PITCH * (K if b_layout == 'row' else N)"],
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH",
+     "B_PITCH * (K if b_layout == 'row' else N)"],
      "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)", 1]},
     {"name": "batch_packed_a", "tensor": "packed_a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH", "A_PITCH * (M if a_layout == 'row' else K)"],
+     "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K", "B"], "strides_bytes": ["A_PITCH",
+     "A_PITCH * (M if a_layout == 'row' else K)"],
      "box": [64, "(BM if a_layout == 'row' else 64) // (CLUSTER if SIDE_BY_SIDE else 1)", 1]},
     {"name": "batch_packed_b", "tensor": "packed_b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH", "B_PITCH * (K if b_layout == 'row' else N)"],
+     "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N", "B"], "strides_bytes": ["B_PITCH",
+     "B_PITCH * (K if b_layout == 'row' else N)"],
      "box": [64, "(64 if b_layout == 'row' else BN) // (1 if SIDE_BY_SIDE else CLUSTER)", 1]},
     {"name": "map_c", "tensor": "c", "dtype": "dtype", "swizzle": "128B",
      "dims": ["N", "M"], "strides_bytes": ["2 * N"], "box": [64, 64]}
@@ -79,35 +85,44 @@
      "shared_bytes": "SHARED",
      "args": ["map_a", "map_b", "map_c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not PACK and not ROWS"},
-    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["map_a", "map_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not PACK and ROWS and batch == 'none'"},
-    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["map_packed_a", "map_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "PACK and batch == 'none'"},
-    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["batch_a", "batch_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "not PACK and batch != 'none'"},
-    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
+    {"kernel": "gemm_wgmma_rows", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
+     "cluster": ["CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["batch_packed_a", "batch_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "PACK and batch != 'none'"}
   ]
@@ -116,19 +131,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The product of 16-bit matrices on Hopper's matrix units, and what follows it (product_epilogue.cuh). Blocks stay
-// resident and take tiles of BM x BN in turn: one warp group fetches slices of a and b, CONSUMERS multiply them, together
-// on a tile or (PINGPONG) in turn, each on tiles of its own, so that one writes results while the other multiplies. The
-// CLUSTER blocks of a cluster work on tiles below each other and fetch b for all (multicast), or SIDE_BY_SIDE and fetch a.
-// wgmma_pipeline.cuh is how. STREAM_K cuts the last tiles along k where they would leave SMs idle (stream_k.cuh).
+// resident and take tiles of BM x BN in turn: one warp group fetches slices of a and b, CONSUMERS multiply them,
+// together on a tile or (PINGPONG) in turn, each on tiles of its own, so that one writes results while the other
+// multiplies. The CLUSTER blocks of a cluster work on tiles below each other and fetch b for all (multicast), or
+// SIDE_BY_SIDE and fetch a. wgmma_pipeline.cuh is how. STREAM_K cuts the last tiles along k where they would leave SMs
+// idle (stream_k.cuh).
 //
 //   shared memory:  [slice of a | slice of b] x STAGES   two panels of 64 x 64 results for every consumer   barriers
 //
-// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while the
-// next tile's slices already arrive. Where they need more than a bias and an activation, have another width or lines that
-// are no multiple of 16 bytes, and of products of a batch, each warp writes its rows itself (gemm_wgmma_rows).
-// Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share operands in L2.
-// Operands whose lines are no multiple of 16 bytes cannot be described to the accelerator: a launch of its own copies them
-// to longer lines. That reads and writes both once.
+// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while
+// the next tile's slices already arrive. Where they need more than a bias and an activation, have another width or
+// lines that are no multiple of 16 bytes, and of products of a batch, each warp writes its rows itself
+// (gemm_wgmma_rows). Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share
+// operands in L2. Operands whose lines are no multiple of 16 bytes cannot be described to the accelerator: a launch of
+// its own copies them to longer lines. That reads and writes both once.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -339,7 +355,8 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
     gemm_wgmma(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                const __grid_constant__ CUtensorMap map_c, const scalar_t* __restrict__ bias, const scalar_t*,
                const float*, const float*, const float*, const float*, const float*, const long long*, const float*,
-               float* parts, unsigned int* arrived, int batch, int m, int n, int k) {
+               float* parts, unsigned int* arrived, int batch, int m, int n,
+                    int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const Memory place = laid_out(memory);
   const u32 panels = ak::shared_address(place.results);
@@ -355,7 +372,8 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
     gemm_wgmma_rows(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                     result_t* c, const scalar_t* bias, const scalar_t* residual, const float* row_scales,
                     const float* column_scales, const float* alpha, const float* beta, const float* c_scale,
-                    const long long* seed, const float* p, float* parts, unsigned int* arrived, int batch, int m, int n, int k) {
+                    const long long* seed, const float* p, float* parts, unsigned int* arrived, int batch, int m, int n,
+                    int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const Memory place = laid_out(memory);
   const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);

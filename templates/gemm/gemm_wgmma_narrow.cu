@@ -55,13 +55,17 @@
      "dims": ["K", "N", "B"], "strides_bytes": ["LINE", "LINE * N"],
      "box": ["128 // sizeof_a", "BN // (1 if SIDE_BY_SIDE else CLUSTER)", 1]},
     {"name": "map_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "M"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a", "BM // (CLUSTER if SIDE_BY_SIDE else 1)"]},
+     "dims": ["K", "M"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a",
+     "BM // (CLUSTER if SIDE_BY_SIDE else 1)"]},
     {"name": "map_packed_a", "tensor": "packed_a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "M"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a", "BM // (CLUSTER if SIDE_BY_SIDE else 1)"]},
+     "dims": ["K", "M"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a",
+     "BM // (CLUSTER if SIDE_BY_SIDE else 1)"]},
     {"name": "map_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a", "BN // (1 if SIDE_BY_SIDE else CLUSTER)"]},
+     "dims": ["K", "N"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a",
+     "BN // (1 if SIDE_BY_SIDE else CLUSTER)"]},
     {"name": "map_packed_b", "tensor": "packed_b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a", "BN // (1 if SIDE_BY_SIDE else CLUSTER)"]}
+     "dims": ["K", "N"], "strides_bytes": ["LINE"], "box": ["128 // sizeof_a",
+     "BN // (1 if SIDE_BY_SIDE else CLUSTER)"]}
   ],
   "launches": [
     {"kernel": "pack_lines", "grid": ["COUNT * M"], "block": [256],
@@ -78,56 +82,64 @@
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["map_a", "map_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and not PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["map_a", "map_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and not PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["map_packed_a", "map_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["map_packed_a", "map_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["batch_a", "batch_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and not PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["batch_a", "batch_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and not PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["batch_packed_a", "batch_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
      "args": ["batch_packed_a", "batch_packed_b", "c",
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
-              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
+               {"optional": "p"},
               "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and PACK_A and PACK_B"}
   ]
@@ -135,19 +147,19 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of tf32, int8 and fp8 matrices on Hopper's matrix units, and what follows it (product_epilogue.cuh). Blocks
-// stay resident and take tiles of BM x BN in turn; wgmma_pipeline.cuh is how. Results go through shared memory to whole
-// lines, so that any number of columns is right. STREAM_K cuts the last tiles along k where they would leave SMs idle
-// (stream_k.cuh).
+// The product of tf32, int8 and fp8 matrices on Hopper's matrix units, and what follows it (product_epilogue.cuh).
+// Blocks stay resident and take tiles of BM x BN in turn; wgmma_pipeline.cuh is how. Results go through shared memory
+// to whole lines, so that any number of columns is right. STREAM_K cuts the last tiles along k where they would leave
+// SMs idle (stream_k.cuh).
 //
 //   shared memory:  [slice of a | slice of b] x STAGES   16 rows of sums for every warp that multiplies   barriers
 //
 // These instructions take operands that lie along k and nothing else, in lines of a multiple of 16 bytes, and cut tf32
-// off instead of rounding it. An operand that is otherwise is packed by a launch of its own: it is transposed, its lines
-// are filled up, float32 is rounded to tf32. That reads and writes the operand once: next to the product's 2 N operations
-// an element of a, 2 sizeof(a) bytes; on an H200 about a seventh of the time of a tf32 product of 4096, half of that at
-// 8192.
-// The matrix units keep about 14 bits of fp8 sums: after PROMOTE slices of 128 elements they join sums in float registers.
+// off instead of rounding it. An operand that is otherwise is packed by a launch of its own: it is transposed, its
+// lines are filled up, float32 is rounded to tf32. That reads and writes the operand once: next to the product's 2 N
+// operations an element of a, 2 sizeof(a) bytes; on an H200 about a seventh of the time of a tf32 product of 4096, half
+// of that at 8192. The matrix units keep about 14 bits of fp8 sums: after PROMOTE slices of 128 elements they join sums
+// in float registers.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

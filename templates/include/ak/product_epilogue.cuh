@@ -4,9 +4,9 @@
 //   x = activation(alpha sum row_scale column_scale + beta residual + bias);  x = gate(x of 2j) x of 2j + 1
 //   c = quantised(dropout(x) + residual)
 //
-// all of it optional, and the residual in one of two places. A lane makes four neighbouring results at once: the numbers
-// of dropout come in fours, and what is read and written is one vector. Sums of a warp go through 16 rows of shared
-// memory, 40 words each (24 of narrow tiles): rows then lie in different banks, and lines leave whole.
+// all of it optional, and the residual in one of two places. A lane makes four neighbouring results at once: the
+// numbers of dropout come in fours, and what is read and written is one vector. Sums of a warp go through 16 rows of
+// shared memory, 40 words each (24 of narrow tiles): rows then lie in different banks, and lines leave whole.
 #pragma once
 
 #include <ak/elements.cuh>
@@ -72,7 +72,8 @@ struct ProductEpilogue {
   float alpha = 1.0f, beta = 0.0f, inverse = 1.0f;
   Dropout dropout = Dropout(0, 0.0f);
 
-  __device__ __forceinline__ ProductEpilogue(const EpilogueTensors<Wide>& with, int columns) : tensors(with), n(columns) {
+  __device__ __forceinline__ ProductEpilogue(const EpilogueTensors<Wide>& with, int columns)
+      : tensors(with), n(columns) {
     if constexpr (Options::kResidual == Residual::scaled) {
       alpha = *tensors.alpha;
       beta = *tensors.beta;
@@ -104,9 +105,8 @@ struct ProductEpilogue {
     return activate<Options::kActivation, Options::kPrecise>(x);
   }
 
-  /// Makes results [column, column + COUNT) of a row, whose sums begin at sums[0], and writes those inside to c, which is the whole
-  /// batch's. WIDE:
-  /// lines and columns are multiples of COUNT.
+  /// Makes results [column, column + COUNT) of a row, whose sums begin at sums[0], and writes those inside to c, which
+  /// is the whole batch's. WIDE: lines and columns are multiples of COUNT.
   template <bool WIDE, int COUNT = 4>
   __device__ __forceinline__ void write(const Sum* sums, Result* c, int row, int column) const {
     const int inside = columns() - column;

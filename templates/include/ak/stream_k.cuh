@@ -2,11 +2,11 @@
 // Stream-K: the tiles that would leave multiprocessors idle in the last round are cut along k into even shares.
 //
 // All rounds but the last full one are whole tiles; the slices of what is left, between one tile and two a worker, are
-// lined up and cut into one share a worker. Whoever has the first slice of a tile owns it: the others leave their sums in
-// a workspace, and the owner adds them in the order of slices, so that results are the same every time. A worker leaves
-// one part at most, the first of its share, and owners come after it in the order of blocks: they only wait for blocks
-// that began before them.
-// Costs 8 bytes of traffic for each sum that is left, and about a microsecond from block to block.
+// lined up and cut into one share a worker. Whoever has the first slice of a tile owns it: the others leave their sums
+// in a workspace, and the owner adds them in the order of slices, so that results are the same every time. A worker
+// leaves one part at most, the first of its share, and owners come after it in the order of blocks: they only wait for
+// blocks that began before them. Costs 8 bytes of traffic for each sum that is left, and about a microsecond from block
+// to block.
 #pragma once
 
 #include <ak/elements.cuh>
@@ -69,8 +69,9 @@ struct LeftSums {
   Sum* sums;  // [slot][i][thread of the group]
   unsigned int* arrived;
 
-  /// Joins a tile's parts: leaves this one for another worker and is false, or adds those that others left. A worker has
-  /// `slots` slots, of which this group's is number `slot`. Whole tiles are complete. barrier: a named one of the group.
+  /// Joins a tile's parts: leaves this one for another worker and is false, or adds those that others left. A worker
+  /// has `slots` slots, of which this group's is number `slot`. Whole tiles are complete. barrier: a named one of the
+  /// group.
   template <class Work, int BLOCKS, int EACH>
   __device__ __forceinline__ bool complete(Sum (&d)[BLOCKS][EACH], const Work& work, const TilePart& part, int slots,
                                            int slot, int barrier) const {

@@ -2,21 +2,20 @@
 // Tiles of a product on Hopper's matrix units: slices come through a ring (TMA), warp groups multiply them (wgmma).
 //
 // One warp group fetches and CONSUMERS multiply. A slice is 128 bytes deep in k: ROWS lines of a, then COLUMNS lines of
-// b, all of 128 swizzled bytes; an operand that lies across k (16-bit elements only) is panels of 64 lines of k instead.
-// Tensor maps have boxes of 128 bytes by lines, which a cluster's blocks share where they share the operand.
+// b, all of 128 swizzled bytes; an operand that lies across k (16-bit elements only) is panels of 64 lines of k
+// instead. Tensor maps have boxes of 128 bytes by lines, which a cluster's blocks share where they share the operand.
 //
 //   shared memory:  [slice of a | slice of b] x STAGES      full barriers x STAGES      empty barriers x STAGES
 //
-// Cooperative: the consumers have ROWS / CONSUMERS rows of every tile each. Ping-pong: two consumers take whole tiles in
-// turn, so that one stores its results while the other multiplies; named barriers 3 and 4 pass the turn.
-// CLUSTER blocks work on tiles below each other and share b (multicast), or side by side and share a.
-// Barriers carry no cluster-wide order beyond their own: a release of that scope costs a memory barrier for each slice,
-// and what the blocks hand over are only slices that have been read.
+// Cooperative: the consumers have ROWS / CONSUMERS rows of every tile each. Ping-pong: two consumers take whole tiles
+// in turn, so that one stores its results while the other multiplies; named barriers 3 and 4 pass the turn. CLUSTER
+// blocks work on tiles below each other and share b (multicast), or side by side and share a. Barriers carry no
+// cluster-wide order beyond their own: a release of that scope costs a memory barrier for each slice, and what the
+// blocks hand over are only slices that have been read.
 #pragma once
 
 #include <ak/barriers.cuh>
 #include <ak/clusters.cuh>
-#include <ak/threads.cuh>
 #include <ak/tiles.cuh>
 #include <ak/tma.cuh>
 #include <ak/wgmma.cuh>
@@ -33,19 +32,16 @@ struct ElementPlace {
   int row, column, batch;
 };
 
-/// PROMOTE: slices whose sums are added up in the matrix units before they join the others in float registers, which
-/// then hold two sets; 0: all of them. SIDE_BY_SIDE: of the blocks of a cluster. BATCHED: tensor maps have a third
-/// dimension, the matrix of the batch.
+/// PROMOTE: slices whose sums the matrix units add up before they join the others in float registers, which then hold
+/// two sets; 0: all. SIDE_BY_SIDE: blocks of a cluster. BATCHED: tensor maps have a third dimension, the matrix.
 template <class ELEMENT, int ROWS, int COLUMNS, int CONSUMERS, int STAGES, int CLUSTER = 1, bool ACROSS_A = false,
           bool ACROSS_B = false, bool PINGPONG = false, bool SIDE_BY_SIDE = false, int PROMOTE = 0,
           bool BATCHED = false>
 struct WgmmaPipeline {
   static_assert(!PINGPONG || CONSUMERS == 2, "two consumers take turns");
   using Sum = typename ELEMENT::Sum;
-  using Product = Wgmma<ELEMENT, COLUMNS, ACROSS_A, ACROSS_B>;
-  static constexpr int kThreads = (CONSUMERS + 1) * 128;
+  static constexpr int kThreads = (CONSUMERS + 1) * 128, kPanel = 64 * 128;  // bytes of 64 lines
   static constexpr int kDepth = 128 / ELEMENT::kBytes;                       // elements of k in a slice
-  static constexpr int kPanel = 64 * 128;                                    // bytes of 64 lines
   static constexpr int kBlocks = ROWS / (PINGPONG ? 1 : CONSUMERS) / 64;     // of 64 rows, for each consumer
   static constexpr int kLinesB = ACROSS_B ? (COLUMNS + 63) / 64 * 64 : COLUMNS;  // whole panels
   static constexpr int kBytesA = ROWS * 128, kStageBytes = kBytesA + kLinesB * 128;
@@ -87,8 +83,8 @@ struct WgmmaPipeline {
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
   /// The warp group that fetches gives registers to those that multiply.
-  // 65536 registers for 384 threads. The most that a consumer can have leaves too few for a fetch without spilling, which
-  // only pays where sums need them.
+  // 65536 registers for 384 threads. The most that a consumer can have leaves too few for a fetch without spilling,
+  // which only pays where sums need them.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
   static __device__ __forceinline__ void become_producer() {
     if constexpr (CONSUMERS == 2) give_registers<kLarge ? 24 : 40>();
@@ -138,11 +134,7 @@ struct WgmmaPipeline {
         }
       };
       Sums sums;
-      if constexpr (PROMOTE == 0) {
-        multiply_slices(memory, ring, PINGPONG ? 0 : consumer, part.count, sums, pass_turn);
-      } else {
-        multiply_promoted(memory, ring, PINGPONG ? 0 : consumer, part.count, sums, pass_turn);
-      }
+      multiply_part(memory, ring, PINGPONG ? 0 : consumer, part.count, sums, pass_turn);
       finish(sums, part);
     }
   }
@@ -154,16 +146,12 @@ struct WgmmaPipeline {
                                                        int batch, int rank) {
     constexpr int kLines = (ACROSS ? 64 : LINES) / (SHARED ? CLUSTER : 1);
     const int first = SHARED ? rank * kLines : 0;
+    constexpr u16 kAll = (1 << CLUSTER) - 1;
     const auto load = [&](u32 at, int x, int y) {
-      if constexpr (SHARED && BATCHED) {
-        tma_load_multicast(at, map, barrier, (1 << CLUSTER) - 1, x, y, batch);
-      } else if constexpr (SHARED) {
-        tma_load_multicast(at, map, barrier, (1 << CLUSTER) - 1, x, y);
-      } else if constexpr (BATCHED) {
-        tma_load(at, map, barrier, x, y, batch);
-      } else {
-        tma_load(at, map, barrier, x, y);
-      }
+      if constexpr (SHARED && BATCHED) tma_load_multicast(at, map, barrier, kAll, x, y, batch);
+      if constexpr (SHARED && !BATCHED) tma_load_multicast(at, map, barrier, kAll, x, y);
+      if constexpr (!SHARED && BATCHED) tma_load(at, map, barrier, x, y, batch);
+      if constexpr (!SHARED && !BATCHED) tma_load(at, map, barrier, x, y);
     };
     if constexpr (!ACROSS) {
       load(to + first * 128, k, line + first);
@@ -192,9 +180,9 @@ struct WgmmaPipeline {
     if (lane < CLUSTER) barrier_arrive_at(memory.empty + stage * 8, lane);
   }
 
-  // kPanel bytes from 64 elements across to the next 64, looked at only for operands that lie across k.
+  // kPanel bytes from 64 elements across to the next 64, looked at only for operands that lie across k. An
+  // instruction's step in k is 32 bytes along the lines, or 16 lines further down.
   static __device__ __forceinline__ u64 operand(u32 address) { return wgmma_operand(address, kPanel); }
-  // What an instruction's step in k is in bytes: 32 along the lines, or 16 lines further down.
   static constexpr int kStepA = ACROSS_A ? 16 * 128 : 32, kStepB = ACROSS_B ? 16 * 128 : 32;
 
   static __device__ __forceinline__ void multiply(const PipelineMemory& memory, int stage, int consumer, Sums& sums,
@@ -206,8 +194,9 @@ struct WgmmaPipeline {
     for (int step = 0; step < 4; ++step) {  // of 32 bytes
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
-        Product::multiply(sums[block], operand(a + block * kPanel + step * kStepA),
-                          operand(b + step * kStepB), first && step == 0 ? 0 : 1);
+        Wgmma<ELEMENT, COLUMNS, ACROSS_A, ACROSS_B>::multiply(
+            sums[block], operand(a + block * kPanel + step * kStepA), operand(b + step * kStepB),
+            first && step == 0 ? 0 : 1);
       }
     }
     wgmma_commit();
@@ -233,23 +222,25 @@ struct WgmmaPipeline {
     release(memory, last);
   }
 
+  template <class Action>
+  static __device__ __forceinline__ void each_sum(Action action) {
+#pragma unroll
+    for (int i = 0; i < kBlocks * COLUMNS / 2; ++i) action(i / (COLUMNS / 2), i % (COLUMNS / 2));
+  }
+
   template <class Issued>
-  static __device__ __forceinline__ void multiply_promoted(const PipelineMemory& memory, Ring<STAGES>& ring,
-                                                           int consumer, int count, Sums& sums, Issued issued) {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < COLUMNS / 2; ++i) sums[block][i] = 0;
-    }
-    for (int done = 0; done < count; done += PROMOTE) {
-      Sums fresh;
-      multiply_slices(memory, ring, consumer, min(PROMOTE, count - done), fresh, [&] {
-        if (done + PROMOTE >= count) issued();
-      });
-#pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-        for (int i = 0; i < COLUMNS / 2; ++i) sums[block][i] += fresh[block][i];
+  static __device__ __forceinline__ void multiply_part(const PipelineMemory& memory, Ring<STAGES>& ring, int consumer,
+                                                       int count, Sums& sums, Issued issued) {
+    if constexpr (PROMOTE == 0) {
+      multiply_slices(memory, ring, consumer, count, sums, issued);
+    } else {
+      each_sum([&](int block, int i) { sums[block][i] = 0; });
+      for (int done = 0; done < count; done += PROMOTE) {
+        Sums fresh;
+        multiply_slices(memory, ring, consumer, min(PROMOTE, count - done), fresh, [&] {
+          if (done + PROMOTE >= count) issued();
+        });
+        each_sum([&](int block, int i) { sums[block][i] += fresh[block][i]; });
       }
     }
   }
