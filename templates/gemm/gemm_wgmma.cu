@@ -203,6 +203,7 @@ using result_t = signed char;
 #else
 using result_t = scalar_t;
 #endif
+
 // What of the epilogue there is.
 struct Options : ak::EpilogueOptions<float, scalar_t, result_t> {
 #if AK_BIAS
@@ -238,6 +239,7 @@ struct Options : ak::EpilogueOptions<float, scalar_t, result_t> {
 #endif
 };
 using Epilogue = ak::ProductEpilogue<Options>;
+
 using ak::u32;
 using Pipeline = ak::WgmmaPipeline<ak::Element<scalar_t>, BM, BN, CONSUMERS, STAGES, CLUSTER, A_ACROSS, B_ACROSS,
                                    PINGPONG == 1, SIDE_BY_SIDE == 1, 0, BATCHED>;

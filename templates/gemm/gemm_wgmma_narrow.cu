@@ -216,6 +216,7 @@ using result_t = int;
 #else
 using result_t = wide_t;
 #endif
+
 // What of the epilogue there is.
 struct Options : ak::EpilogueOptions<sum_t, wide_t, result_t> {
 #if AK_BIAS
@@ -251,6 +252,7 @@ struct Options : ak::EpilogueOptions<sum_t, wide_t, result_t> {
 #endif
 };
 using Epilogue = ak::ProductEpilogue<Options>;
+
 using ak::u32;
 using element = ak::Element<scalar_t>;
 constexpr bool FP8 = ak::kSame<element, ak::e4m3> || ak::kSame<element, ak::e5m2>;
