@@ -139,7 +139,7 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"grouped_gemm", "--dtype", "bf16"},
                                            {"block_sparse_gemm", "--block", "64"},
                                            {"moe_swiglu", "--dtype", "fp16"},
-                                           {"linear_w4a16", "--dtype", "fp16"}};
+                                           {"linear_w4a16", "--dtype", "fp16"},
                                            {"gemm", "--dtype", "e4m3", "--scales", "rows_and_columns"}};
   const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
   for (std::size_t i = 0; i < std::size(runs); ++i) {
