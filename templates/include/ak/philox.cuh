@@ -33,15 +33,19 @@ __device__ __forceinline__ float uniform_number(unsigned int word) {
 }
 
 /// Dropout with probability p (0 <= p < 1): an element stays where its number is p or more, and is divided by 1 - p.
+/// Numbers are the upper 24 bits of a word, times 2^-24: words themselves are compared, with the first that stays.
 struct Dropout {
   unsigned long long seed;
-  float p, scale;
+  unsigned int first_kept;
+  float scale;
   /// With this seed and probability.
   __device__ Dropout(unsigned long long with_seed, float probability)
-      : seed(with_seed), p(probability), scale(1.0f / (1.0f - probability)) {}
+      : seed(with_seed),
+        first_kept(static_cast<unsigned int>(ceilf(probability * 16777216.0f)) << 8),
+        scale(1.0f / (1.0f - probability)) {}
   /// The element with this index, given the word that belongs to it.
   __device__ __forceinline__ float apply(float x, unsigned int word) const {
-    return uniform_number(word) < p ? 0.0f : x * scale;
+    return word < first_kept ? 0.0f : x * scale;
   }
   /// Four neighbouring elements; `index` of the first is a multiple of 4.
   __device__ __forceinline__ void apply(float (&x)[4], unsigned long long index) const {
