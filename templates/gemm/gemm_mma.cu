@@ -497,7 +497,8 @@ __device__ __forceinline__ void write_results(const Sums& sums, sum_t* staged, c
 #pragma unroll
   for (int i = 0; i < A::kBlocks; ++i) {
     stage_rows(sums, staged, i);
-#pragma unroll
+    // Gates and random numbers are long: unrolled, they would make 10,000 instructions of a kernel (sm_80, 64 x 64 a warp).
+#pragma unroll(Options::kDropout || Epilogue::kSums == 2 ? 1 : 4)
     for (int y = lane / kLanes; y < 16; y += 32 / kLanes) {
       const int to = row + A::line_of(i, y);
       if (to >= m) continue;
