@@ -282,15 +282,16 @@ AK_DRAW long long row_column(Key key, u64 index, const Draw& of) {
   const u64 rows = static_cast<u64>(of.bound), total = static_cast<u64>(of.row);
   const u64 width = static_cast<u64>(of.high) - static_cast<u64>(of.low) + 1;
   const bool even = of.kind == Kind::even_row_columns;
+  const u64 entry = index % total;
   u64 row = 0, beyond = rows;  // the last row that begins at or before the entry lies in [row, beyond)
   while (beyond - row > 1) {
     const u64 middle = row + (beyond - row) / 2;
     const u64 begin = even ? even_share(middle, rows, total) : row_pointer(middle, rows, total, width);
-    (begin <= index ? row : beyond) = middle;
+    (begin <= entry ? row : beyond) = middle;
   }
   const u64 begin = even ? even_share(row, rows, total) : row_pointer(row, rows, total, width);
   const u64 end = even ? even_share(row + 1, rows, total) : row_pointer(row + 1, rows, total, width);
-  const u64 low = even_share(index - begin, end - begin, width), high = even_share(index - begin + 1, end - begin, width);
+  const u64 low = even_share(entry - begin, end - begin, width), high = even_share(entry - begin + 1, end - begin, width);
   return of.low + in_range(draw(key, index, kValue), static_cast<long long>(low), static_cast<long long>(high) - 1);
 }
 

@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Product::kThreads)
   Product::Sums sums = {};
   Product::add(sums, ak::shared_address(memory), slices, start, [](int) {});
 
-  scalar_t* staged = reinterpret_cast<scalar_t*>(memory + ak::warp_index() * ak::kStagedBytes<scalar_t, WN / 8>);
+  scalar_t* staged = reinterpret_cast<scalar_t*>(memory + ak::warp_index() * ak::kStoredBytes<scalar_t, WN / 8>);
   const int warp_line = line + Product::warp_row();
   const long long out_pitch = static_cast<long long>(rows) * B;
   scalar_t* to = y + warp_line * out_pitch + row * B + Product::warp_column();

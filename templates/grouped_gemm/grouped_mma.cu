@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(Product::kThreads, BLOCKS_PER_SM)
   const ak::u32 slices_at = ak::shared_address(memory);
   const int across = (n + BN - 1) / BN, slices = (k + BK - 1) / BK;
   const int warp_row = Product::warp_row(), warp_column = Product::warp_column();
-  result_t* staged = reinterpret_cast<result_t*>(memory + ak::warp_index() * ak::kStagedBytes<result_t, WN / 8>);
+  result_t* staged = reinterpret_cast<result_t*>(memory + ak::warp_index() * ak::kStoredBytes<result_t, WN / 8>);
 
   ak::GroupTiles<Rows> tiles(rows_of(groups, height), group_count, BM, across);
   ak::GroupTile tile;

@@ -135,7 +135,7 @@ __device__ __forceinline__ void multiply(Product::Sums& sums, unsigned char* mem
 template <int COUNT>
 __device__ __forceinline__ void write(unsigned char* memory, const float (&results)[Product::kBlocksM][COUNT][4],
                                       scalar_t* out, const Tile& tile, int column, int width) {
-  scalar_t* staged = reinterpret_cast<scalar_t*>(memory + ak::warp_index() * ak::kStagedBytes<scalar_t, WN / 8>);
+  scalar_t* staged = reinterpret_cast<scalar_t*>(memory + ak::warp_index() * ak::kStoredBytes<scalar_t, WN / 8>);
   const int first = Product::warp_row();
   scalar_t* to = out + (static_cast<long long>(tile.row) + first) * width + column;
   ak::store_tile(staged, results, width - column, [&](int y) {

@@ -56,7 +56,7 @@ std::vector<TunableValues> some_points(const ProblemInstance& problem, const Can
   const std::vector<TunableValues> space = enumerate_tunables(candidate.plan, known, 100000);
   if (space.empty()) return {};
   INFO(problem.definition.name << " " << candidate.name << " " << arch.sm());
-  REQUIRE(space.size() <= kLargestSpace);
+  CHECK(space.size() <= kLargestSpace);
   REQUIRE(std::ranges::find(space, candidate.tunables) != space.end());
   std::vector<TunableValues> points{candidate.tunables};
   for (int i = 0; i < more; ++i) points.push_back(space[random() % space.size()]);

@@ -17,8 +17,8 @@
 
 namespace ak {
 
-/// This thread's share of copying LINES lines, BYTES (64 or 128) bytes of each at a time: 16 bytes of every kApart-th
-/// line. Where those begin it keeps as distances from the tensor's begin, in chunks of 16 bytes: a register each.
+// This thread's share of copying LINES lines, BYTES (64 or 128) bytes of each at a time: 16 bytes of every kApart-th
+// line. Where those begin it keeps as distances from the tensor's begin, in chunks of 16 bytes: a register each.
 template <int LINES, int BYTES, int THREADS>
 struct LineCopies {
   static constexpr int kChunks = BYTES / 16, kApart = THREADS / kChunks, kCopies = LINES / kApart;
@@ -27,8 +27,8 @@ struct LineCopies {
   const unsigned char* tensor;
   u32 lines[kCopies];
 
-  /// line_at(i): where line i begins, aligned to 16 bytes and less than 64 GiB from `from`, where the tensor begins; or
-  /// nullptr for a line of zeros.
+  // line_at(i): where line i begins, aligned to 16 bytes and less than 64 GiB from `from`, where the tensor begins; or
+  // nullptr for a line of zeros.
   template <class LineAt>
   __device__ __forceinline__ LineCopies(const void* from, LineAt line_at)
       : tensor(static_cast<const unsigned char*>(from)) {
@@ -38,7 +38,7 @@ struct LineCopies {
       lines[i] = line == nullptr ? kZeros : static_cast<u32>((static_cast<const unsigned char*>(line) - tensor) / 16);
     }
   }
-  /// Starts copying bytes [offset, offset + BYTES) of every line to `tile`; zeros from byte `end` on.
+  // Starts copying bytes [offset, offset + BYTES) of every line to `tile`; zeros from byte `end` on.
   __device__ __forceinline__ void start(u32 tile, long long offset, long long end) const {
     const int chunk = static_cast<int>(threadIdx.x) % kChunks, line = static_cast<int>(threadIdx.x) % THREADS / kChunks;
     const unsigned char* from = tensor + offset + chunk * 16;
@@ -57,7 +57,7 @@ struct BlockProduct {
   static constexpr int kBlocksM = WM / 16, kBlocksN = WN / 8, kSteps = BYTES / 32;
   static constexpr int kStageBytes = (BM + BN) * BYTES;
   static_assert(WM % 16 == 0 && WN % 16 == 0 && STAGES >= 2);
-  /// sums[i][j] of a thread: d of mma.cuh of rows 16 i and columns 8 j of the warp's tile.
+  // sums[i][j] of a thread: d of mma.cuh of rows 16 i and columns 8 j of the warp's tile.
   using Sums = float[kBlocksM][kBlocksN][4];
   using CopiesA = LineCopies<BM, BYTES, kThreads>;
   using CopiesB = LineCopies<BN, BYTES, kThreads>;
@@ -65,8 +65,8 @@ struct BlockProduct {
   static __device__ __forceinline__ int warp_row() { return warp_index() / kWarpsN * WM; }
   static __device__ __forceinline__ int warp_column() { return warp_index() % kWarpsN * WN; }
 
-  /// Adds the products of `slices` slices to `sums`. start(slice, a, b) starts the copies of a slice to those addresses;
-  /// done(slice) follows when its products are in the sums. Begins and ends with shared memory free for all.
+  // Adds the products of `slices` slices to `sums`. start(slice, a, b) starts the copies of a slice to those addresses;
+  // done(slice) follows when its products are in the sums. Begins and ends with shared memory free for all.
   template <class Start, class Done>
   static __device__ __forceinline__ void add(Sums& sums, u32 memory, int slices, Start start, Done done) {
     if (slices == 0) return;
@@ -122,12 +122,12 @@ struct BlockProduct {
   }
 };
 
-/// Bytes of shared memory in which store_tile stages the results of one warp.
+// Bytes of shared memory in which store_tile stages the results of one warp.
 template <class T, int BLOCKS_N>
-constexpr int kStagedBytes = 16 * (BLOCKS_N * 8 + 8) * static_cast<int>(sizeof(T));
+constexpr int kStoredBytes = 16 * (BLOCKS_N * 8 + 8) * static_cast<int>(sizeof(T));
 
-/// Stores a warp's results, of 16 bits, laid out as Sums. row_at(y): where the warp's row y begins, aligned to 16 bytes,
-/// or nullptr where it is not to be written. Of each row `columns` are inside, a multiple of 8. `staged`: this warp's own.
+// Stores a warp's results, of 16 bits, laid out as Sums. row_at(y): where the warp's row y begins, aligned to 16 bytes,
+// or nullptr where it is not to be written. Of each row `columns` are inside, a multiple of 8. `staged`: this warp's own.
 template <class T, int BLOCKS_M, int BLOCKS_N, class RowAt>
 __device__ __forceinline__ void store_tile(T* staged, const float (&results)[BLOCKS_M][BLOCKS_N][4], int columns,
                                            RowAt row_at) {

@@ -9,11 +9,11 @@
 
 namespace ak {
 
-/// Rows [begin, begin + count) of one group.
+// Rows [begin, begin + count) of one group.
 struct GroupRows {
   int begin, count;
 };
-/// Groups that lie one after another: group g is rows offsets[g] to offsets[g + 1].
+// Groups that lie one after another: group g is rows offsets[g] to offsets[g + 1].
 struct RowsByOffsets {
   const int* offsets;
   __device__ __forceinline__ GroupRows operator()(int group) const {
@@ -21,21 +21,21 @@ struct RowsByOffsets {
     return {begin, offsets[group + 1] - begin};
   }
 };
-/// Groups in buffers of `pitch` rows each, of which the first counts[g] are in use.
+// Groups in buffers of `pitch` rows each, of which the first counts[g] are in use.
 struct RowsByCounts {
   const int* counts;
   int pitch;
   __device__ __forceinline__ GroupRows operator()(int group) const { return {group * pitch, counts[group]}; }
 };
 
-/// A tile: its group, that group's rows, and its number among the tiles of the group.
+// A tile: its group, that group's rows, and its number among the tiles of the group.
 struct GroupTile {
   int group, index;
   GroupRows rows;
 };
 
-/// Finds tiles for a warp, all lanes of which take part. A group has one line of `across` tiles for every `height` rows,
-/// the last of them perhaps not whole.
+// Finds tiles for a warp, all lanes of which take part. A group has one line of `across` tiles for every `height` rows,
+// the last of them perhaps not whole.
 template <class RowsOf>
 struct GroupTiles {
   RowsOf rows_of;
@@ -45,7 +45,7 @@ struct GroupTiles {
       : rows_of(rows), groups(group_count), height(rows_of_tile), across(tiles_across) {
     look_at(0);
   }
-  /// Tile number `tile`, which rises from call to call; false after the last.
+  // Tile number `tile`, which rises from call to call; false after the last.
   __device__ __forceinline__ bool find(int tile, GroupTile& found) {
     unsigned int beyond;
     while ((beyond = __ballot_sync(0xffffffffu, tile < end)) == 0) {

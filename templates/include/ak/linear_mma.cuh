@@ -22,7 +22,7 @@
 
 namespace ak {
 
-/// The tile's work as a type. W: format of the weights.
+// The tile's work as a type. W: format of the weights.
 template <class W, int BN, int BM, int BK, int WN, int WARPS_K, int STAGES>
 struct LinearMma {
   using X = typename W::X;
@@ -218,8 +218,8 @@ struct LinearMma {
       }
     }
   }
-  /// Makes tile blockIdx.x of rows x lines; those that share weights are neighbours. memory: dynamic shared memory; x:
-  /// rows x k. SPLIT_K > 1: part blockIdx.y of k only.
+  // Makes tile blockIdx.x of rows x lines; those that share weights are neighbours. memory: dynamic shared memory; x:
+  // rows x k. SPLIT_K > 1: part blockIdx.y of k only.
   template <bool WIDE, int SPLIT_K = 1, class Scales, class Store>
   static __device__ __forceinline__ void run(unsigned char* memory, const void* x, const unsigned char* packed,
                                              int rows, int lines, int k, const Scales& scales, const Store& store) {

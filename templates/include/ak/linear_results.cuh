@@ -12,13 +12,13 @@
 
 namespace ak {
 
-/// Products without scales along k.
+// Products without scales along k.
 struct NoScales {
   static constexpr bool kPromoted = false;
   __device__ __forceinline__ float row(int, int) const { return 1.0f; }
   __device__ __forceinline__ float line(int, int) const { return 1.0f; }
 };
-/// A scale for every row of x and 128 of k (rows[k / 128][row]) and for 128 lines by 128 of k of the weight.
+// A scale for every row of x and 128 of k (rows[k / 128][row]) and for 128 lines by 128 of k of the weight.
 struct BlockScales {
   static constexpr bool kPromoted = true;
   const float* rows;
@@ -32,7 +32,7 @@ struct BlockScales {
   }
 };
 
-/// COUNT neighbouring sums of 32 bits from shared memory, at a multiple of 16 bytes.
+// COUNT neighbouring sums of 32 bits from shared memory, at a multiple of 16 bytes.
 template <class Sum, int COUNT>
 __device__ __forceinline__ void load_sums(Sum (&sums)[COUNT], u32 address) {
   static_assert(sizeof(Sum) == 4 && COUNT % 4 == 0);
@@ -48,7 +48,7 @@ __device__ __forceinline__ void load_sums(Sum (&sums)[COUNT], u32 address) {
   }
 }
 
-/// Sums as they are: adding zero.
+// Sums as they are: adding zero.
 struct AsItIs {
   __device__ __forceinline__ float operator()(float sum, int, int) const { return sum; }
 };
@@ -73,7 +73,7 @@ __device__ __forceinline__ void store_eight(T* to, const T (&values)[8], int ins
   }
 }
 
-/// y[row][line] = step(sum, row, line), rounded to Out.
+// y[row][line] = step(sum, row, line), rounded to Out.
 template <class Out, class Step>
 struct StoreResults {
   static constexpr int kLines = 8;
@@ -96,7 +96,7 @@ __device__ __forceinline__ StoreResults<Out, Step> store_results(Out* y, int col
   return {y, columns, step};
 }
 
-/// Of every 16 lines eight are gates and eight what they let through: y[row][line / 2 + i] = silu(gate) * up.
+// Of every 16 lines eight are gates and eight what they let through: y[row][line / 2 + i] = silu(gate) * up.
 template <class Out>
 struct StoreGated {
   static constexpr int kLines = 16;
@@ -112,7 +112,7 @@ struct StoreGated {
   }
 };
 
-/// Part `part` of the sums of a split product: parts[part][row][line] of rows x lines.
+// Part `part` of the sums of a split product: parts[part][row][line] of rows x lines.
 template <class Sum>
 struct StoreSums {
   static constexpr int kLines = 8;
@@ -124,7 +124,7 @@ struct StoreSums {
   }
 };
 
-/// Adds up the parts of kLines neighbouring sums in their order and stores the results; thread `i` of the launch.
+// Adds up the parts of kLines neighbouring sums in their order and stores the results; thread `i` of the launch.
 template <int PARTS, class Sum, class Store>
 __device__ __forceinline__ void add_parts(const Sum* parts, int rows, int lines, long long i, Store store) {
   const int across = (lines + Store::kLines - 1) / Store::kLines;

@@ -21,13 +21,13 @@
 
 namespace ak {
 
-/// What a linear layer multiplies: lines of packed weights by rows of x, over k.
+// What a linear layer multiplies: lines of packed weights by rows of x, over k.
 struct LinearWork {
   const unsigned char* packed;
   int rows, lines, k;
 };
 
-/// The ring and its tiles as a type. W: format of the weights.
+// The ring and its tiles as a type. W: format of the weights.
 template <class W, int CONSUMERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
   using X = typename W::X;
@@ -45,7 +45,7 @@ struct LinearRing {
   u32 slices, full, empty;  // shared addresses: STAGES stages, at a multiple of 1024, and as many barriers each
   __device__ u32 slice(int stage) const { return slices + stage * kStageBytes; }
 
-  /// Sets the barriers up, by one thread; then a barrier of the block, or of the cluster.
+  // Sets the barriers up, by one thread; then a barrier of the block, or of the cluster.
   __device__ __forceinline__ void start() const {
     for (int stage = 0; stage < STAGES; ++stage) {
       barrier_init(full + stage * 8, 1 + (SCALED ? 32 : 0));
@@ -66,7 +66,7 @@ struct LinearRing {
   static __device__ __forceinline__ int across(const LinearWork& work) { return (work.rows + BM - 1) / BM; }
   static __device__ __forceinline__ int tiles(const LinearWork& work) { return down(work) * across(work); }
 
-  /// Tile `index` for this block: neighbours in a cluster have neighbouring lines or neighbouring parts of k.
+  // Tile `index` for this block: neighbours in a cluster have neighbouring lines or neighbouring parts of k.
   static __device__ __forceinline__ Tile tile_at(const LinearWork& work, int index, int rank) {
     const TilePlace at = grouped_place<GROUP>(index, down(work), across(work));
     const int slices = (work.k + BK - 1) / BK;
@@ -110,7 +110,7 @@ struct LinearRing {
     barrier_arrive_after_copies(full + stage * 8);
   }
 
-  /// Fills slices of all of this block's tiles, by one warp.
+  // Fills slices of all of this block's tiles, by one warp.
   template <class Scales>
   __device__ __forceinline__ void fill(const CUtensorMap* map_x, const LinearWork& work, int rank,
                                        const Scales& scales) const {
@@ -127,7 +127,7 @@ struct LinearRing {
     }
   }
 
-  /// Tells every block that fills this slice that this warp has read it.
+  // Tells every block that fills this slice that this warp has read it.
   __device__ __forceinline__ void release(int stage) const {
     const int lane = threadIdx.x % 32;
     if constexpr (SHARE > 1) {

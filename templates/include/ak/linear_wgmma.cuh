@@ -20,7 +20,7 @@
 
 namespace ak {
 
-/// The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
+// The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
 template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP,
           int PROMOTE = 0, bool SCALED = false>
 struct LinearWgmma {
@@ -200,7 +200,7 @@ struct LinearWgmma {
 
   // ---- the kernel
 
-  /// All of it. map_x: boxes of 128 bytes of k by BM / SHARE rows, swizzled; x's rows are multiples of 16 bytes.
+  // All of it. map_x: boxes of 128 bytes of k by BM / SHARE rows, swizzled; x's rows are multiples of 16 bytes.
   template <class Scales, class Store>
   static __device__ __forceinline__ void run(unsigned char* memory, const CUtensorMap* map_x,
                                              const unsigned char* packed, int rows, int lines, int k,

@@ -21,7 +21,7 @@
 
 namespace ak {
 
-/// How weights of BITS lie for operands X. DEPTH: k of a block; TAIL: bytes behind its units.
+// How weights of BITS lie for operands X. DEPTH: k of a block; TAIL: bytes behind its units.
 template <int BITS, class X_, int DEPTH, int TAIL>
 struct PackedLayout {
   using X = X_;
@@ -37,14 +37,14 @@ struct PackedLayout {
   static constexpr int kBytes = kTailAt + TAIL;  // of a block
   struct Lines {};                               // what a lane needs of its two lines: nothing
   static __device__ __forceinline__ Lines lines(u32, int) { return {}; }
-  /// Blocks of a strip along k: an even number, so that slices of one or two blocks never run over.
+  // Blocks of a strip along k: an even number, so that slices of one or two blocks never run over.
   static __device__ __forceinline__ int blocks(int k) { return (k + 2 * DEPTH - 1) / (2 * DEPTH) * 2; }
 };
 
-/// Elements that are operands as they are.
+// Elements that are operands as they are.
 template <class X>
 struct PlainWeights : PackedLayout<8 * X::kBytes, X, 128 / X::kBytes, 0> {
-  /// Bit of a lane's 16 bytes where element `e` of register `r` of instruction `step` is.
+  // Bit of a lane's 16 bytes where element `e` of register `r` of instruction `step` is.
   static __device__ __forceinline__ constexpr int place(int step, int r, int e) {
     return ((step * 4 + r) * (4 / X::kBytes) + e) * 8 * X::kBytes;
   }
@@ -58,7 +58,7 @@ __device__ __forceinline__ u32 word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
-/// Bytes, packed as number + 128, that become numbers of X (f16 or bf16), exactly.
+// Bytes, packed as number + 128, that become numbers of X (f16 or bf16), exactly.
 template <class X>
 struct ByteWeights : PackedLayout<8, X, 64, 0> {
   static __device__ __forceinline__ constexpr int place(int step, int r, int e) { return (step * 8 + r * 2 + e) * 8; }
@@ -92,9 +92,9 @@ struct PairOf<bf16> {
   static constexpr u32 kMagic = 0x43004300u;  // 128, likewise
 };
 
-/// Unsigned 4-bit numbers in groups of 128 along k: (number - zero) * scale, rounded once to X (f16 or bf16). The tail
-/// has a pair for every line and group of 128: its scale, and where ZEROS the zero point plus the magic number; lines i
-/// and i + 8 are neighbours, as a lane needs both. Without ZEROS the zero point is 8.
+// Unsigned 4-bit numbers in groups of 128 along k: (number - zero) * scale, rounded once to X (f16 or bf16). The tail
+// has a pair for every line and group of 128: its scale, and where ZEROS the zero point plus the magic number; lines i
+// and i + 8 are neighbours, as a lane needs both. Without ZEROS the zero point is 8.
 template <class X, bool ZEROS>
 struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
   using Base = PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)>;
@@ -104,7 +104,7 @@ struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
     u32 scale[2], zero[2];  // of lines lane / 4 and lane / 4 + 8, twice each
   };
   static __device__ __forceinline__ constexpr int place(int step, int r, int e) { return step * 32 + (r + 4 * e) * 4; }
-  /// The lane's lines in 16 lines of the block at this shared address.
+  // The lane's lines in 16 lines of the block at this shared address.
   static __device__ __forceinline__ Lines lines(u32 block, int sixteen) {
     const u32 pair = sixteen * 8 + threadIdx.x % 32 / 4;
     Lines result;
@@ -135,7 +135,7 @@ struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
       a[r] = reinterpret_cast<const u32&>(weight);
     }
   }
-  /// Entry `i` (0 to 63) of the tail: place of line i / 16 * 16 + i % 2 * 8 + i % 16 / 2. scale: bits of X.
+  // Entry `i` (0 to 63) of the tail: place of line i / 16 * 16 + i % 2 * 8 + i % 16 / 2. scale: bits of X.
   static __device__ __forceinline__ void put_line(unsigned char* block, int i, u32 scale, u32 zero) {
     if constexpr (ZEROS) {
       reinterpret_cast<u32*>(block + Base::kTailAt)[i] = scale | ((kMagic & 0xffffu) + zero) << 16;
@@ -143,12 +143,12 @@ struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
       reinterpret_cast<u16*>(block + Base::kTailAt)[i] = static_cast<u16>(scale);
     }
   }
-  /// Line of a block that entry `i` of the tail is for.
+  // Line of a block that entry `i` of the tail is for.
   static __device__ __forceinline__ int line_of_entry(int i) { return i / 16 * 16 + i % 2 * 8 + i % 16 / 2; }
 };
 
-/// Packs one block by 128 threads: read(line, k) is the bits of an element, 0 <= line < 64, 0 <= k < kDepth. Not its
-/// tail.
+// Packs one block by 128 threads: read(line, k) is the bits of an element, 0 <= line < 64, 0 <= k < kDepth. Not its
+// tail.
 template <class W, class Read>
 __device__ __forceinline__ void pack_block(unsigned char* block, Read read) {
   const int lane = threadIdx.x % 32, sixteen = threadIdx.x / 32;
@@ -173,7 +173,7 @@ __device__ __forceinline__ void pack_block(unsigned char* block, Read read) {
   }
 }
 
-/// Loads 16 bytes of shared memory.
+// Loads 16 bytes of shared memory.
 __device__ __forceinline__ uint4 load_words(u32 address) {
   uint4 words;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

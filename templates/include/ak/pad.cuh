@@ -8,8 +8,8 @@
 
 namespace ak {
 
-/// Copies `lines` lines of `width` elements to lines of `pitch` elements (a multiple of 16 bytes); what is behind the
-/// width becomes zeros. Any grid of one-dimensional blocks; neighbouring threads read neighbouring words' elements.
+// Copies `lines` lines of `width` elements to lines of `pitch` elements (a multiple of 16 bytes); what is behind the
+// width becomes zeros. Any grid of one-dimensional blocks; neighbouring threads read neighbouring words' elements.
 template <class T>
 __device__ __forceinline__ void pad_lines(const T* from, T* to, long long lines, int width, int pitch) {
   constexpr int kElements = sizeof(T) < 4 ? 4 / sizeof(T) : 1;  // of a word

@@ -15,8 +15,8 @@ namespace ak {
 
 constexpr int kPanelBytes = 64 * 128;
 
-/// Fills a panel from registers. value(i) is result i of the thread: column i / 4 * 8 + lane % 4 * 2 + i % 2 of row
-/// warp * 16 + lane / 4 + i / 2 % 2 * 8, as wgmma leaves its sums; i is below 32 and known when compiled.
+// Fills a panel from registers. value(i) is result i of the thread: column i / 4 * 8 + lane % 4 * 2 + i % 2 of row
+// warp * 16 + lane / 4 + i / 2 % 2 * 8, as wgmma leaves its sums; i is below 32 and known when compiled.
 template <class Element, class Value>
 __device__ __forceinline__ void fill_panel(u32 panel, Value value) {
   const int lane = lane_index(), row = warp_index() % 4 * 16 + lane % 16;
@@ -31,8 +31,8 @@ __device__ __forceinline__ void fill_panel(u32 panel, Value value) {
   }
 }
 
-/// Copies the first `rows` lines and `columns` columns (a multiple of 8) of a panel to `to`, whose lines are `pitch`
-/// elements apart. All 128 threads of the warp group, behind a barrier of theirs.
+// Copies the first `rows` lines and `columns` columns (a multiple of 8) of a panel to `to`, whose lines are `pitch`
+// elements apart. All 128 threads of the warp group, behind a barrier of theirs.
 template <class T>
 __device__ __forceinline__ void copy_panel(T* to, long long pitch, u32 panel, int rows, int columns) {
   const int chunk = static_cast<int>(threadIdx.x) % 8;

@@ -17,12 +17,12 @@
 namespace ak {
 
 enum class Activation { none, relu, gelu, gelu_tanh, silu };
-/// swiglu: silu of an even column times the odd one next to it; geglu: gelu of it.
+// swiglu: silu of an even column times the odd one next to it; geglu: gelu of it.
 enum class Gate { none, swiglu, geglu };
-/// scaled: beta times it joins the sum; added: it joins the result.
+// scaled: beta times it joins the sum; added: it joins the result.
 enum class Residual { none, scaled, added };
 
-/// The function of one number. PRECISE: with the exponential that float results ask for.
+// The function of one number. PRECISE: with the exponential that float results ask for.
 template <Activation ACTIVATION, bool PRECISE = false>
 __device__ __forceinline__ float activate(float x) {
   if constexpr (ACTIVATION == Activation::relu) return relu(x);
@@ -33,7 +33,7 @@ __device__ __forceinline__ float activate(float x) {
   return x;
 }
 
-/// What there is of it: derive, and say what differs.
+// What there is of it: derive, and say what differs.
 template <class SUM, class WIDE, class RESULT>
 struct EpilogueOptions {
   using Sum = SUM;        ///< float or int
@@ -45,7 +45,7 @@ struct EpilogueOptions {
   static constexpr Residual kResidual = Residual::none;
 };
 
-/// The tensors of an epilogue; those that there are not may be null.
+// The tensors of an epilogue; those that there are not may be null.
 template <class Wide>
 struct EpilogueTensors {
   const Wide *bias, *residual;
@@ -62,7 +62,7 @@ struct ProductEpilogue {
   using Result = typename Options::Result;
   static constexpr bool kPlain = kSame<Result, int>;  ///< sums are stored as they are
   static constexpr int kSums = Options::kGate == Gate::none ? 1 : 2;  ///< of a result
-  /// Whether results depend on nothing but their sum and column: no need for rows.
+  // Whether results depend on nothing but their sum and column: no need for rows.
   static constexpr bool kByColumns = !Options::kScales && Options::kResidual == Residual::none && kSums == 1 &&
                                      !Options::kDropout && !Options::kQuantised && !kPlain;
 
@@ -81,7 +81,7 @@ struct ProductEpilogue {
     if constexpr (Options::kQuantised) inverse = 1.0f / *tensors.result_scale;
     if constexpr (Options::kDropout) dropout = Dropout(static_cast<u64>(*tensors.seed), *tensors.dropout);
   }
-  /// The same for matrix `matrix` of a batch, of m rows.
+  // The same for matrix `matrix` of a batch, of m rows.
   __device__ __forceinline__ ProductEpilogue of(int matrix, int m) const {
     ProductEpilogue chosen = *this;
     chosen.start = static_cast<long long>(matrix) * m * columns();
@@ -91,10 +91,10 @@ struct ProductEpilogue {
     }
     return chosen;
   }
-  /// Columns of the result.
+  // Columns of the result.
   __device__ __forceinline__ int columns() const { return n / kSums; }
 
-  /// A sum up to the activation; a place inside.
+  // A sum up to the activation; a place inside.
   __device__ __forceinline__ float value(Sum sum, int row, int column) const {
     float x = static_cast<float>(sum);
     if constexpr (Options::kScales) x *= tensors.row_scales[row] * tensors.column_scales[column];
@@ -105,8 +105,8 @@ struct ProductEpilogue {
     return activate<Options::kActivation, Options::kPrecise>(x);
   }
 
-  /// Makes results [column, column + COUNT) of a row, whose sums begin at sums[0], and writes those inside to c, which
-  /// is the whole batch's. WIDE: lines and columns are multiples of COUNT.
+  // Makes results [column, column + COUNT) of a row, whose sums begin at sums[0], and writes those inside to c, which
+  // is the whole batch's. WIDE: lines and columns are multiples of COUNT.
   template <bool WIDE, int COUNT = 4>
   __device__ __forceinline__ void write(const Sum* sums, Result* c, int row, int column) const {
     const int inside = columns() - column;
@@ -183,7 +183,7 @@ struct ProductEpilogue {
   }
 };
 
-/// Columns of sums that are in shared memory at a time, the pitch of their rows, and bytes of a warp.
+// Columns of sums that are in shared memory at a time, the pitch of their rows, and bytes of a warp.
 template <int COLUMNS>
 constexpr int kStagedColumns = COLUMNS % 32 == 0 ? 32 : 16;
 template <int COLUMNS>
@@ -191,8 +191,8 @@ constexpr int kStagedPitch = kStagedColumns<COLUMNS> + 8;
 template <int COLUMNS>
 constexpr int kStagedBytes = 16 * kStagedPitch<COLUMNS> * 4;
 
-/// Makes results of a warp's 16 rows of COLUMNS sums (as wgmma.cuh and mma.cuh have them), the first at `row` and sum
-/// column `column`. staged: kStagedBytes<COLUMNS> of this warp alone, aligned to 16.
+// Makes results of a warp's 16 rows of COLUMNS sums (as wgmma.cuh and mma.cuh have them), the first at `row` and sum
+// column `column`. staged: kStagedBytes<COLUMNS> of this warp alone, aligned to 16.
 template <int COLUMNS, class Epilogue>
 __device__ __forceinline__ void write_rows(const typename Epilogue::Sum (&sums)[COLUMNS / 2],
                                            typename Epilogue::Sum* staged, const Epilogue& epilogue,

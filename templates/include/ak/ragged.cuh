@@ -63,9 +63,9 @@ struct RaggedSlice {
   }
 };
 
-/// Makes the tile of 64 x 64 results of a (m x k) times b (k x n) at blockIdx (x along n, y along m) and hands each
-/// result that is inside to put(sum, row, column). ACROSS: the operand's lines run across k (a by columns, b by rows).
-/// Blocks of 128 threads. Sums are in fp32, in the order of k.
+// Makes the tile of 64 x 64 results of a (m x k) times b (k x n) at blockIdx (x along n, y along m) and hands each
+// result that is inside to put(sum, row, column). ACROSS: the operand's lines run across k (a by columns, b by rows).
+// Blocks of 128 threads. Sums are in fp32, in the order of k.
 template <class T, bool A_ACROSS, bool B_ACROSS, class Put>
 __device__ __forceinline__ void ragged_product(const T* a, const T* b, int m, int n, int k, Put put) {
   static_assert(sizeof(T) == 2, "pairs of 16-bit elements");

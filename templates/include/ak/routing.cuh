@@ -14,7 +14,7 @@ namespace ak {
 constexpr int kRoutedPairs = 256;  // of a block: 8 warps
 constexpr int kRoutingWords = kRoutedPairs / 32 + 1;  // of shared memory for an expert, in sort_pairs; else 1
 
-/// counts[block][e]: pairs of expert e among those of this block. `found`: shared memory.
+// counts[block][e]: pairs of expert e among those of this block. `found`: shared memory.
 __device__ __forceinline__ void count_pairs(const int* ids, int pairs, int experts, int* counts, int* found) {
   for (int e = threadIdx.x; e < experts; e += kRoutedPairs) found[e] = 0;
   __syncthreads();
@@ -26,8 +26,8 @@ __device__ __forceinline__ void count_pairs(const int* ids, int pairs, int exper
   }
 }
 
-/// offsets[e]: the first place of expert e, offsets[experts] the number of pairs. order[place]: the pair that is there.
-/// places[pair]: where it is. `memory`: shared memory.
+// offsets[e]: the first place of expert e, offsets[experts] the number of pairs. order[place]: the pair that is there.
+// places[pair]: where it is. `memory`: shared memory.
 __device__ __forceinline__ void sort_pairs(const int* ids, int pairs, int experts, const int* counts, int* offsets,
                                            int* order, int* places, int* memory) {
   int* base = memory;  // of every expert: where this block's pairs begin
@@ -78,8 +78,8 @@ __device__ __forceinline__ void sort_pairs(const int* ids, int pairs, int expert
   places[pair] = place;
 }
 
-/// out[t] = sum over the k pairs of token t, in order, of weights[pair] * y[places[pair]], in fp32: 8 neighbouring of
-/// `width` columns a thread. Columns are a multiple of 8.
+// out[t] = sum over the k pairs of token t, in order, of weights[pair] * y[places[pair]], in fp32: 8 neighbouring of
+// `width` columns a thread. Columns are a multiple of 8.
 template <class T>
 __device__ __forceinline__ void combine_pairs(const T* y, const int* places, const float* weights, T* out, int tokens,
                                               int k, int width) {

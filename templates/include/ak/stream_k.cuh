@@ -15,7 +15,7 @@
 
 namespace ak {
 
-/// The parts of worker `worker` of `workers`, for WgmmaPipeline; there are at least as many slices as workers.
+// The parts of worker `worker` of `workers`, for WgmmaPipeline; there are at least as many slices as workers.
 struct StreamedTiles {
   int tile, whole, slices, worker, workers, tiles;  // tiles before `whole` are not cut
   StreamK share;
@@ -36,7 +36,7 @@ struct StreamedTiles {
     part.tile += whole;
     return part;
   }
-  /// Whether the `i`-th worker before this one (1, 2, ...) has a part of the tile that this one owns.
+  // Whether the `i`-th worker before this one (1, 2, ...) has a part of the tile that this one owns.
   __device__ __forceinline__ bool has_part(int i, int of_tile) const {
     const long long cut = static_cast<long long>(tiles - whole) * slices;
     const long long begin = cut * (workers - 1 - worker + i) / workers;
@@ -59,19 +59,19 @@ template <>
 struct TilesOfKind<true> {
   using type = StreamedTiles;
 };
-/// StreamedTiles or WholeTiles.
+// StreamedTiles or WholeTiles.
 template <bool STREAMED>
 using TilesOf = typename TilesOfKind<STREAMED>::type;
 
-/// Sums that warp groups leave for others, COUNT a thread. arrived: a zero for each slot when the launch begins.
+// Sums that warp groups leave for others, COUNT a thread. arrived: a zero for each slot when the launch begins.
 template <class Sum, int COUNT>
 struct LeftSums {
   Sum* sums;  // [slot][i][thread of the group]
   unsigned int* arrived;
 
-  /// Joins a tile's parts: leaves this one for another worker and is false, or adds those that others left. A worker
-  /// has `slots` slots, of which this group's is number `slot`. Whole tiles are complete. barrier: a named one of the
-  /// group.
+  // Joins a tile's parts: leaves this one for another worker and is false, or adds those that others left. A worker
+  // has `slots` slots, of which this group's is number `slot`. Whole tiles are complete. barrier: a named one of the
+  // group.
   template <class Work, int BLOCKS, int EACH>
   __device__ __forceinline__ bool complete(Sum (&d)[BLOCKS][EACH], const Work& work, const TilePart& part, int slots,
                                            int slot, int barrier) const {

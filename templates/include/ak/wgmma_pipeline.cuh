@@ -22,18 +22,18 @@
 
 namespace ak {
 
-/// Addresses of a block's ring in shared memory; slices begin at a multiple of 1024 bytes.
+// Addresses of a block's ring in shared memory; slices begin at a multiple of 1024 bytes.
 struct PipelineMemory {
   u32 slices, full, empty;
 };
 
-/// A block's tile: row and column of its first element, and which matrix of a batch it is of.
+// A block's tile: row and column of its first element, and which matrix of a batch it is of.
 struct ElementPlace {
   int row, column, batch;
 };
 
-/// PROMOTE: slices whose sums the matrix units add up before they join the others in float registers, which then hold
-/// two sets; 0: all. SIDE_BY_SIDE: blocks of a cluster. BATCHED: tensor maps have a third dimension, the matrix.
+// PROMOTE: slices whose sums the matrix units add up before they join the others in float registers, which then hold
+// two sets; 0: all. SIDE_BY_SIDE: blocks of a cluster. BATCHED: tensor maps have a third dimension, the matrix.
 template <class ELEMENT, int ROWS, int COLUMNS, int CONSUMERS, int STAGES, int CLUSTER = 1, bool ACROSS_A = false,
           bool ACROSS_B = false, bool PINGPONG = false, bool SIDE_BY_SIDE = false, int PROMOTE = 0,
           bool BATCHED = false>
@@ -46,10 +46,10 @@ struct WgmmaPipeline {
   static constexpr int kLinesB = ACROSS_B ? (COLUMNS + 63) / 64 * 64 : COLUMNS;  // whole panels
   static constexpr int kBytesA = ROWS * 128, kStageBytes = kBytesA + kLinesB * 128;
   static constexpr int kDown = SIDE_BY_SIDE ? 1 : CLUSTER, kAcross = SIDE_BY_SIDE ? CLUSTER : 1;  // blocks of a cluster
-  /// Sums of a consumer's thread: [b][i] are as in wgmma.cuh, 64 * b rows further down.
+  // Sums of a consumer's thread: [b][i] are as in wgmma.cuh, 64 * b rows further down.
   using Sums = Sum[kBlocks][COLUMNS / 2];
 
-  /// The tiles of m x n in units of clusters, in groups of GROUP rows; those of a batch one matrix after the other.
+  // The tiles of m x n in units of clusters, in groups of GROUP rows; those of a batch one matrix after the other.
   template <int GROUP>
   struct Grid {
     int down, across, matrix, count;
@@ -64,7 +64,7 @@ struct WgmmaPipeline {
     }
   };
 
-  /// Sets the barriers up; all threads of the block, once, before anything else.
+  // Sets the barriers up; all threads of the block, once, before anything else.
   static __device__ __forceinline__ void begin(const PipelineMemory& memory) {
     if (threadIdx.x == 0) {
       for (int stage = 0; stage < STAGES; ++stage) {
@@ -76,13 +76,13 @@ struct WgmmaPipeline {
     __syncthreads();
     if constexpr (CLUSTER > 1) cluster_sync();
   }
-  /// Last of all: a block that is gone could not be written to or arrived at.
+  // Last of all: a block that is gone could not be written to or arrived at.
   static __device__ __forceinline__ void end() {
     if constexpr (CLUSTER > 1) cluster_sync();
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  /// The warp group that fetches gives registers to those that multiply.
+  // The warp group that fetches gives registers to those that multiply.
   // 65536 registers for 384 threads. The most that a consumer can have leaves too few for a fetch without spilling,
   // which only pays where sums need them.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
@@ -93,7 +93,7 @@ struct WgmmaPipeline {
     if constexpr (CONSUMERS == 2) take_registers<kLarge ? 240 : 232>();
   }
 
-  /// One thread: fetches the slices of all parts of `work`.
+  // One thread: fetches the slices of all parts of `work`.
   template <class Tiles, class Work>
   static __device__ __forceinline__ void produce(const CUtensorMap* map_a, const CUtensorMap* map_b,
                                                  const PipelineMemory& memory, const Tiles& tiles, Work work, int rank) {
@@ -109,7 +109,7 @@ struct WgmmaPipeline {
     }
   }
 
-  /// A consumer: multiplies its parts of `work` and hands the sums of each to finish(sums, part).
+  // A consumer: multiplies its parts of `work` and hands the sums of each to finish(sums, part).
   template <class Work, class Finish>
   static __device__ __forceinline__ void consume(const PipelineMemory& memory, Work work, int consumer, Finish finish) {
     Ring<STAGES> ring;

@@ -29,8 +29,8 @@ struct SliceRing {
   __device__ __forceinline__ u32 full(int stage) const { return memory + STAGES * kStageBytes + stage * 8; }
   __device__ __forceinline__ u32 empty(int stage) const { return full(STAGES + stage); }
 
-  /// Sets the barriers up, in one thread; a barrier of the block follows, and one of the cluster. `fillers`: threads that
-  /// arrive at a full barrier besides the one that claims.
+  // Sets the barriers up, in one thread; a barrier of the block follows, and one of the cluster. `fillers`: threads that
+  // arrive at a full barrier besides the one that claims.
   __device__ __forceinline__ void init(int fillers = 0) const {
     for (int stage = 0; stage < STAGES; ++stage) {
       barrier_init(full(stage), 1 + fillers);
@@ -38,19 +38,19 @@ struct SliceRing {
     }
     publish_barriers();
   }
-  /// Waits until the stage may be filled; its barrier then waits for `bytes`. One thread.
+  // Waits until the stage may be filled; its barrier then waits for `bytes`. One thread.
   __device__ __forceinline__ u32 claim(const Place& at, u32 bytes = kStageBytes) const {
     barrier_wait(empty(at.stage), at.parity ^ 1);
     barrier_expect(full(at.stage), bytes);
     return full(at.stage);
   }
-  /// Tells every block of the cluster that this warp has read a stage. Each warp speaks for itself: another of its group
-  /// may still be about to read.
+  // Tells every block of the cluster that this warp has read a stage. Each warp speaks for itself: another of its group
+  // may still be about to read.
   __device__ __forceinline__ void release(int stage) const {
     const int lane = lane_index();
     if (lane < CLUSTER) barrier_arrive_at(empty(stage), lane);
   }
-  /// Lets `slices` slices go by.
+  // Lets `slices` slices go by.
   __device__ __forceinline__ void skip(Place& at, int slices) const {
     for (int slice = 0; slice < slices; ++slice) {
       barrier_wait(full(at.stage), at.parity);
@@ -58,7 +58,7 @@ struct SliceRing {
       at.advance();
     }
   }
-  /// Issues the products of a stage that has arrived, as one group; the sums begin anew where `anew` holds.
+  // Issues the products of a stage that has arrived, as one group; the sums begin anew where `anew` holds.
   __device__ __forceinline__ void multiply(int stage, int consumer, Sums& sums, bool anew) const {
     const u32 from = a(stage) + consumer * kBlocks * 64 * 128;
     wgmma_fence();
@@ -72,8 +72,8 @@ struct SliceRing {
     }
     wgmma_commit();
   }
-  /// The sums of the products of `slices` slices, at least one. A stage is released when the next one's products run.
-  /// COPIED: threads filled the stages by copies of their own (cp.async), which wgmma sees behind a fence.
+  // The sums of the products of `slices` slices, at least one. A stage is released when the next one's products run.
+  // COPIED: threads filled the stages by copies of their own (cp.async), which wgmma sees behind a fence.
   template <bool COPIED = false>
   __device__ __forceinline__ void sum(Place& at, int slices, int consumer, Sums& sums) const {
     int last = 0;
@@ -93,7 +93,7 @@ struct SliceRing {
   }
 };
 
-/// Sets all sums of a thread to 0.
+// Sets all sums of a thread to 0.
 template <int BLOCKS, int COUNT>
 __device__ __forceinline__ void clear(float (&sums)[BLOCKS][COUNT]) {
 #pragma unroll

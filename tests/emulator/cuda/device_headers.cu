@@ -443,7 +443,7 @@ __global__ void gathered_product(const __half* a, const int* rows, const __half*
     lines_a.start(to_a, slice * 64, depth * 2);
     lines_b.start(to_b, slice * 64, depth * 2);
   }, [&](int slice) { slices_done += slice; });
-  __half* staged = reinterpret_cast<__half*>(memory + ak::warp_index() * ak::kStagedBytes<__half, 2>);
+  __half* staged = reinterpret_cast<__half*>(memory + ak::warp_index() * ak::kStoredBytes<__half, 2>);
   const int first = Product::warp_row(), column = Product::warp_column();
   ak::store_tile(staged, sums, 24 - column, [&](int y) {
     return first + y < count ? c + (first + y) * 24 + column : nullptr;
