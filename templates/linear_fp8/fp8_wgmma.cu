@@ -18,7 +18,8 @@
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
-    "1024 + max(STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448"
+    "1024 + max(STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448",
+    "STAGES in [4, 8] or 1024 + max((STAGES + (2 if STAGES == 6 else 1)) * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + (STAGES + (2 if STAGES == 6 else 1)) * 16 > 232448"
   ],
   "let": {
     "PACKED_BLOCKS": "ceil_div(K, 256) * 2",

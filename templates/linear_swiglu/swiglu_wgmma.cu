@@ -16,7 +16,8 @@
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
-    "1024 + max(STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448"
+    "1024 + max(STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448",
+    "STAGES in [4, 8] or 1024 + max((STAGES + (2 if STAGES == 6 else 1)) * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + (STAGES + (2 if STAGES == 6 else 1)) * 16 > 232448"
   ],
   "let": {
     "LINES": "ceil_div(N, 8) * 16",

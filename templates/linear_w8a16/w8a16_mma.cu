@@ -6,7 +6,7 @@
     "WN": {"values": [16, 32, 64], "default": 32},
     "WARPS_K": {"values": [1, 2, 4], "default": 1},
     "BK": {"values": [64, 128], "default": 64},
-    "STAGES": {"values": [3, 4, 5], "default": 4},
+    "STAGES": {"values": [4, 5], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
   "constraints": [
