@@ -63,6 +63,12 @@ std::vector<TunableValues> some_points(const ProblemInstance& problem, const Can
   return points;
 }
 
+bool has_fp8(const Definition& definition) {
+  return std::ranges::any_of(definition.inputs, [](const TensorSpec& input) {
+    return input.dtype == DType::float8_e4m3fn || input.dtype == DType::float8_e5m2;
+  });
+}
+
 runtime::Compiler compiler() {
   const Result<runtime::CudaToolkit> toolkit = runtime::find_cuda_toolkit();
   if (!toolkit) FAIL(toolkit.error().message);
@@ -108,7 +114,9 @@ TEST_CASE("every template builds for every dtype and architecture, at its defaul
         }
       }
       INFO(problem->definition.name << " " << arch.sm());
-      REQUIRE(points > 0);
+      // mma.sync takes fp8 from sm_89 on.
+      const bool before_fp8 = arch.major * 10 + arch.minor < 89 && has_fp8(problem->definition);
+      REQUIRE((points > 0 || before_fp8));
     }
   }
 }
