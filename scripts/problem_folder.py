@@ -2,6 +2,7 @@
 """Problem folders (docs/problem.md) for Python tools: params, expressions, tensors, workloads. Needs no package."""
 import ast
 import json
+import math
 import operator
 import os
 import pathlib
@@ -9,7 +10,8 @@ from dataclasses import dataclass, field
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
                "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint32": 4,
-               "uint8": 1, "bool": 1}
+               "uint8": 1, "bool": 1, "uint4x2": 1, "int4x2": 1}
+DRAWN = ("sum_", "max_", "used_", "distinct_")  # of an input's values, in formulas
 DTYPE_ALIASES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int64": "i64",
                  "int32": "i32", "int16": "i16", "int8": "i8", "uint32": "u32", "uint8": "u8", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 
@@ -99,11 +101,15 @@ class Instance:
     json: dict = field(repr=False, default_factory=dict)
 
     def shape(self, tensor, workload):
-        return [workload.sizes[axis] for axis in tensor.axes]
+        names = dict(self.params, **workload.sizes)
+        # An expression over params may name an axis, or none.
+        named = [axis for axis in (evaluate(text, names) for text in tensor.axes) if axis != ""]
+        return [workload.sizes[axis] if isinstance(axis, str) else axis for axis in named]
 
     def amount(self, key, workload):
-        """Value of flops, bytes_read or bytes_written."""
+        """Value of flops, bytes_read or bytes_written; NaN where it depends on what is drawn (docs/problem.md)."""
         names = dict(self.params, **workload.sizes)
+        names.update({prefix + t.name: math.nan for prefix in DRAWN for t in self.inputs})
         names.update({f"sizeof_{t.name}": DTYPE_BYTES[t.dtype] for t in self.inputs + self.outputs})
         return evaluate(self.json[key], names)
 
@@ -175,7 +181,11 @@ def load(folder, given=None):
         if row is None or row["role"] == "held_out" or ("when" in row and not evaluate(row["when"], params)):
             continue
         roles = row["role"] if isinstance(row["role"], list) else [row["role"]]
-        workloads.append(Workload(row["name"], dict(row["axes"], **fixed), roles, row.get("tier", "gpu"),
+        sizes = dict(row["axes"], **fixed)
+        for name, axis in definition["axes"].items():
+            if axis["type"] == "derived" and evaluate(axis.get("when", "True"), params):
+                sizes[name] = evaluate(axis["value"], dict(params, **sizes))
+        workloads.append(Workload(row["name"], sizes, roles, row.get("tier", "gpu"),
                                   row.get("weight", 1), row))
     reference = problem["reference"]
     if reference.endswith(".py") and "\n" not in reference:

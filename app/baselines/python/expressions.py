@@ -38,12 +38,47 @@ def linear_int8(torch, p, x, weight, x_scale, weight_scale, bias=None):
     return (y if bias is None else y + bias).to(getattr(torch, p["dtype"]))
 
 
+def linear_w4a16(torch, p, x, weight, scale, zero=None):
+    k = x.shape[1]
+    numbers = torch.stack([weight & 15, weight >> 4], dim=-1).reshape(weight.shape[0], -1)[:, :k].to(x.dtype)
+    group = torch.arange(k, device=x.device) // 128
+    zeros = 8 if zero is None else zero.to(x.dtype)[:, group]
+    return torch.nn.functional.linear(x, (numbers - zeros) * scale[:, group])
+
+
+def block_sparse_gemm(torch, p, x, pointers, columns, values):
+    size = ((pointers.numel() - 1) * values.shape[1], x.shape[1])
+    return (torch.sparse_bsr_tensor(pointers, columns, values, size=size) @ x.t()).t()
+
+
+def grouped_gemm(torch, p, x, w, groups, x_scale=None, w_scale=None):
+    if x_scale is not None:
+        raise RuntimeError("PyTorch's grouped product has no scales of 1 x 128 by 128 x 128")
+    if p["layout"] == "contiguous":
+        return torch._grouped_mm(x, w.transpose(1, 2), offs=groups[1:])
+    products = torch.bmm(x.view(w.shape[0], -1, x.shape[1]), w.transpose(1, 2))
+    used = torch.arange(products.shape[1], device=x.device) < groups[:, None]
+    return (products * used[:, :, None]).reshape(x.shape[0], -1)
+
+
+def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
+    out = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
+    for expert in range(down.shape[0]):
+        tokens, choices = (ids == expert).nonzero(as_tuple=True)
+        gate, up = (x[tokens] @ gate_up[expert].t()).chunk(2, dim=1)
+        result = (torch.nn.functional.silu(gate) * up) @ down[expert].t()
+        out.index_add_(0, tokens, routing[tokens, choices][:, None] * result)
+    return out.to(x.dtype)
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "block_sparse_gemm": block_sparse_gemm,
     "copy": lambda torch, p, x: x.clone(),
     "flash_attention": attention,
     "gemm": gemm,
+    "grouped_gemm": grouped_gemm,
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
     "linear": lambda torch, p, x, weight, bias: activated(
@@ -52,7 +87,9 @@ EAGER = {
     "linear_int8": linear_int8,
     "linear_swiglu": lambda torch, p, x, gate, up: (
         torch.nn.functional.silu(torch.nn.functional.linear(x, gate)) * torch.nn.functional.linear(x, up)),
+    "linear_w4a16": linear_w4a16,
     "linear_w8a16": lambda torch, p, x, weight, scale: torch.nn.functional.linear(x, weight.to(x.dtype)) * scale,
+    "moe_swiglu": moe_swiglu,
     "reduce_sum": lambda torch, p, x: x.sum(),
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
