@@ -39,6 +39,7 @@ KERNELS = ("softmax/softmax_registers.cu --dtype bf16", "softmax/softmax_online.
 LIMIT_S = 400  # nvcc takes most of it
 NOTE_LETTERS = 300  # of a row: what a person reads in a table
 WRONG = 1.1
+EVALUATIONS = 4  # at once
 SHAPES = 1  # of a definition: a shape in turns takes half a minute
 
 
@@ -219,13 +220,15 @@ def evaluate(arguments, words):
 
 
 def evaluate_all(arguments):
-    for line in filter(None, arguments.kernels.split(",")):
-        kernel, *flags = line.split()
-        evaluate(arguments, [f"templates/{kernel}", "--algorithm", kernel.split("/")[0], *flags])
+    """Several at once: they take turns on the GPU while others compile."""
+    kernels = [line.split() for line in filter(None, arguments.kernels.split(","))]
+    commands = [[f"templates/{kernel}", "--algorithm", kernel.split("/")[0], *flags] for kernel, *flags in kernels]
     if arguments.tasks:
         run("alphakernel", "exchange", "import", arguments.tasks, "--problems", arguments.work / "problems")
-        for folder in sorted((arguments.work / "problems").iterdir()):
-            evaluate(arguments, [folder / "start.cu", "--problem", folder])
+        commands += [[folder / "start.cu", "--problem", folder]
+                     for folder in sorted((arguments.work / "problems").iterdir())]
+    with concurrent.futures.ThreadPoolExecutor(EVALUATIONS) as pool:
+        list(pool.map(lambda words: evaluate(arguments, words), commands))
 
 
 def our_turns(arguments, verdicts):

@@ -13,6 +13,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/plain_product.cuh>
+
 #ifndef ALPHAKERNEL
 using scalar_t = float;
 using accum_t = double;
@@ -43,8 +45,7 @@ __device__ long long begin_of(const int* pointers, long long row, long long rows
 __global__ void block_sparse_reference(const scalar_t* x, const int* pointers, const int* columns, const scalar_t* values,
                                        out_t* y, long long m, long long rows, long long width, long long entries) {
   const long long line = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
-  if (line >= m || column >= rows * B) return;
-  const long long row = column / B, within = column % B;
+  const long long row = blockIdx.x * 16ll / B, within = blockIdx.x * 16ll % B + threadIdx.y;  // that this thread loads
   const long long begin = begin_of(pointers, row, rows, entries);
   long long end = begin_of(pointers, row + 1, rows, entries);
 #ifdef AK_MUTATION_LAST_BLOCK
@@ -65,14 +66,18 @@ __global__ void block_sparse_reference(const scalar_t* x, const int* pointers, c
     at = (at + 1) % width;
 #endif
     const scalar_t* from = x + (line * width + at) * B;
-    for (int j = 0; j < kEnd; ++j) {
+    ak::plain_product<accum_t>(
+        kEnd, line < m, [&](long long j) { return line < m ? widen(from[j]) : accum_t(0); },
+        [&](long long j) {
 #ifdef AK_MUTATION_TRANSPOSED
-      const long long place = j * static_cast<long long>(B) + within;
+          const long long place = j * B + within;
 #else
-      const long long place = within * B + j;
+          const long long place = within * B + j;
 #endif
-      sum = keep(sum + widen(from[j]) * widen(values[entry * B * B + place]));
-    }
+          return widen(values[entry * B * B + place]);
+        },
+        [&](long long, accum_t left, accum_t right) { sum = keep(sum + left * right); });
   }
+  if (line >= m) return;
   y[line * rows * B + column] = static_cast<out_t>(sum);
 }

@@ -15,6 +15,8 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include <ak/plain_product.cuh>
+
 #ifndef ALPHAKERNEL
 using scalar_t = float;
 using accum_t = double;
@@ -58,40 +60,47 @@ __global__ void grouped_gemm_reference(const scalar_t* x, const scalar_t* w, con
                                        const float* w_scale, out_t* out, int count, long long height, long long rows,
                                        long long n, long long k) {
   const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
-  if (row >= rows || column >= n) return;
-  int group = group_of(groups, count, height, row);
-  if (group < 0) return;
-#ifdef AK_MUTATION_SKIPPED_GROUP
-  if (group % 2 == 1) return;
-#endif
-#ifdef AK_MUTATION_FIRST_WEIGHTS
-  group = 0;
-#endif
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const int own = row < rows && column < n ? group_of(groups, count, height, row) : -1;
 #ifdef AK_MUTATION_LAST_K
   const long long last = k - 16;
 #else
   const long long last = k;
 #endif
-  const scalar_t* weights = w + (group * n + column) * k;
   const long long blocks_k = (k + 127) / 128, blocks_n = (n + 127) / 128;
-  accum_t sum = 0;
-  for (long long block = 0; block < blocks_k; ++block) {
-    accum_t part = 0;
-    for (long long i = block * 128; i < last && i < block * 128 + 128; ++i) {
-      part = keep(part + widen(x[row * k + i]) * widen(weights[i]));
-    }
-    if (x_scale != nullptr) {
-#ifdef AK_MUTATION_FIRST_SCALE
-      const long long at = 0;
+  // Every group that has a row of this block, in turn.
+  for (int group = 0; group < count; ++group) {
+    if (!__syncthreads_or(own == group)) continue;
+#ifdef AK_MUTATION_SKIPPED_GROUP
+    if (group % 2 == 1) continue;
+#endif
+#ifdef AK_MUTATION_FIRST_WEIGHTS
+    const long long taken = 0;
 #else
-      const long long at = block;
+    const long long taken = group;
 #endif
-      part *= static_cast<accum_t>(x_scale[row * blocks_k + at]);
+    const scalar_t* weights = w + (taken * n + line) * k;
+    const auto scaled = [&](accum_t part, long long block) {
+      if (x_scale == nullptr) return part;
+#ifdef AK_MUTATION_FIRST_SCALE
+      block = 0;
+#endif
+      part *= static_cast<accum_t>(x_scale[row * blocks_k + block]);
 #ifndef AK_MUTATION_NO_SCALE
-      part *= static_cast<accum_t>(w_scale[(group * blocks_n + column / 128) * blocks_k + at]);
+      part *= static_cast<accum_t>(w_scale[(taken * blocks_n + column / 128) * blocks_k + block]);
 #endif
-    }
-    sum = keep(sum + part);
+      return part;
+    };
+    accum_t sum = 0, part = 0;  // part: of 128 of k
+    ak::plain_product<accum_t>(
+        last, own == group, [&](long long i) { return row < rows ? widen(x[row * k + i]) : accum_t(0); },
+        [&](long long i) { return line < n ? widen(weights[i]) : accum_t(0); },
+        [&](long long i, accum_t left, accum_t right) {
+          part = keep(part + left * right);
+          if (i % 128 != 127 && i != last - 1) return;
+          sum = keep(sum + scaled(part, i / 128));
+          part = 0;
+        });
+    if (own == group) out[row * n + column] = static_cast<out_t>(sum);
   }
-  out[row * n + column] = static_cast<out_t>(sum);
 }

@@ -1,8 +1,8 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "linear_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
-     "args": ["x", "weight", "bias", "y", {"i64": "N"}, {"i64": "K"}]}
+    {"kernel": "linear_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
+     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
 */
@@ -11,6 +11,8 @@
 // y[m, n] = activation(sum over k of x[m, k] weight[n, k] + bias[n]). One result a thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <ak/plain_product.cuh>
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
@@ -43,17 +45,22 @@ __device__ accum_t activate(accum_t sum) {
 #endif
 }
 
-__global__ void linear_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, out_t* y, long long n,
-                                 long long k) {
-  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
-  if (column >= n) return;
+__global__ void linear_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, out_t* y, long long m,
+                                 long long n, long long k) {
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
   accum_t sum = 0;
-  for (long long i = 0; i < end; ++i) sum = keep(sum + widen(x[row * k + i]) * widen(weight[column * k + i]));
+  ak::plain_product<accum_t>(
+      end, counts, [&](long long i) { return row < m ? widen(x[row * k + i]) : accum_t(0); },
+      [&](long long i) { return line < n ? widen(weight[line * k + i]) : accum_t(0); },
+      [&](long long, accum_t left, accum_t right) { sum = keep(sum + left * right); });
+  if (!counts) return;
 #ifndef AK_MUTATION_NO_BIAS
   sum += widen(bias[column]);
 #endif

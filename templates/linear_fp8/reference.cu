@@ -1,7 +1,7 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "linear_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
+    {"kernel": "linear_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
      "args": ["x", "weight", "x_scale", "weight_scale", "y", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
@@ -12,6 +12,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
+
+#include <ak/plain_product.cuh>
 
 #ifndef ALPHAKERNEL
 using accum_t = double;
@@ -60,26 +62,31 @@ __device__ accum_t scale_at(const float* x_scale, const float* weight_scale, lon
 
 __global__ void linear_reference(const __nv_fp8_e4m3* x, const __nv_fp8_e4m3* weight, const float* x_scale,
                                  const float* weight_scale, out_t* y, long long m, long long n, long long k) {
-  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
-  if (column >= n) return;
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
+  const auto element_of_x = [&](long long i) { return row < m ? widen(x[row * k + i]) : accum_t(0); };
+  const auto element_of_weight = [&](long long i) { return line < n ? widen(weight[line * k + i]) : accum_t(0); };
   accum_t result = 0;
 #ifdef AK_MUTATION_LATE_SCALES
-  for (long long i = 0; i < end; ++i) result += widen(x[row * k + i]) * widen(weight[column * k + i]);
-  result *= scale_at(x_scale, weight_scale, row, column, (k - 1) / 128, m, k);
+  ak::plain_product<accum_t>(end, counts, element_of_x, element_of_weight,
+                             [&](long long, accum_t left, accum_t right) { result += left * right; });
+  if (counts) result *= scale_at(x_scale, weight_scale, row, column, (k - 1) / 128, m, k);
 #else
-  for (long long first = 0; first < end; first += 128) {
-    accum_t sum = 0;
-    for (long long i = first; i < end && i < first + 128; ++i) {
-      sum = keep(sum + widen(x[row * k + i]) * widen(weight[column * k + i]));
-    }
-    result = keep(result + sum * scale_at(x_scale, weight_scale, row, column, first / 128, m, k));
-  }
+  accum_t sum = 0;  // of 128 of k
+  ak::plain_product<accum_t>(end, counts, element_of_x, element_of_weight, [&](long long i, accum_t left, accum_t right) {
+    sum = keep(sum + left * right);
+    if (i % 128 != 127 && i != end - 1) return;
+    result = keep(result + sum * scale_at(x_scale, weight_scale, row, column, i / 128, m, k));
+    sum = 0;
+  });
 #endif
+  if (!counts) return;
 #ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) result = 0;
 #endif

@@ -1,8 +1,8 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "linear_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
-     "args": ["x", "weight", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i64": "N"}, {"i64": "K"}]}
+    {"kernel": "linear_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
+     "args": ["x", "weight", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
 */
@@ -12,6 +12,8 @@
 // exact.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <ak/plain_product.cuh>
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
@@ -28,16 +30,22 @@ __device__ int number(signed char x) {
 }
 
 __global__ void linear_reference(const signed char* x, const signed char* weight, const float* x_scale,
-                                 const float* weight_scale, const scalar_t* bias, out_t* y, long long n, long long k) {
-  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
-  if (column >= n) return;
+                                 const float* weight_scale, const scalar_t* bias, out_t* y, long long m, long long n,
+                                 long long k) {
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
   long long sum = 0;
-  for (long long i = 0; i < end; ++i) sum += number(x[row * k + i]) * weight[column * k + i];
+  ak::plain_product<int>(
+      end, counts, [&](long long i) { return row < m ? number(x[row * k + i]) : 0; },
+      [&](long long i) { return line < n ? static_cast<int>(weight[line * k + i]) : 0; },
+      [&](long long, int left, int right) { sum += left * right; });
+  if (!counts) return;
 #ifdef AK_MUTATION_WRAPS
   sum = static_cast<short>(sum);
 #endif

@@ -1,8 +1,8 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "swiglu_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
-     "args": ["x", "gate", "up", "y", {"i64": "N"}, {"i64": "K"}]}
+    {"kernel": "swiglu_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
+     "args": ["x", "gate", "up", "y", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
 */
@@ -12,6 +12,8 @@
 // thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <ak/plain_product.cuh>
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
@@ -44,20 +46,25 @@ __device__ accum_t gated(accum_t gate, accum_t up) {
 #endif
 }
 
-__global__ void swiglu_reference(const scalar_t* x, const scalar_t* gate, const scalar_t* up, out_t* y, long long n,
-                                 long long k) {
-  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
-  if (column >= n) return;
+__global__ void swiglu_reference(const scalar_t* x, const scalar_t* gate, const scalar_t* up, out_t* y, long long m,
+                                 long long n, long long k) {
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
   accum_t of_gate = 0, of_up = 0;
-  for (long long i = 0; i < end; ++i) {
-    of_gate = keep(of_gate + widen(x[row * k + i]) * widen(gate[column * k + i]));
-    of_up = keep(of_up + widen(x[row * k + i]) * widen(up[column * k + i]));
-  }
+  const auto element_of_x = [&](long long i) { return row < m ? widen(x[row * k + i]) : accum_t(0); };
+  ak::plain_product<accum_t>(
+      end, counts, element_of_x, [&](long long i) { return line < n ? widen(gate[line * k + i]) : accum_t(0); },
+      [&](long long, accum_t left, accum_t right) { of_gate = keep(of_gate + left * right); });
+  ak::plain_product<accum_t>(
+      end, counts, element_of_x, [&](long long i) { return line < n ? widen(up[line * k + i]) : accum_t(0); },
+      [&](long long, accum_t left, accum_t right) { of_up = keep(of_up + left * right); });
+  if (!counts) return;
   accum_t result = gated(of_gate, of_up);
 #ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) result = 0;

@@ -1,8 +1,8 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "linear_reference", "grid": ["ceil_div(N, 64)", "M"], "block": [64],
-     "args": ["x", "weight", "scale", {"optional": "zero"}, "y", {"i64": "N"}, {"i64": "K"}]}
+    {"kernel": "linear_reference", "grid": ["ceil_div(N, 16)", "ceil_div(M, 16)"], "block": [16, 16],
+     "args": ["x", "weight", "scale", {"optional": "zero"}, "y", {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
   ]
 }
 */
@@ -11,6 +11,8 @@
 // y[m, n] = sum over k of x[m, k] (weight[n, k] - zero[n, k / 128]) scale[n, k / 128]. One result a thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include <ak/plain_product.cuh>
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
@@ -43,22 +45,24 @@ __device__ int number_at(const unsigned char* row, long long k) {
 }
 
 __global__ void linear_reference(const scalar_t* x, const unsigned char* weight, const scalar_t* scale,
-                                 const unsigned char* zero, out_t* y, long long n, long long k) {
-  const long long row = blockIdx.y, column = blockIdx.x * 64ll + threadIdx.x;
+                                 const unsigned char* zero, out_t* y, long long m, long long n,
+                                 long long k) {
+  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x;
+  const long long line = blockIdx.x * 16ll + threadIdx.y;  // of the weights, that this thread loads
+  const bool counts = row < m && column < n;
   const long long bytes = (k + 1) / 2, groups = (k + 127) / 128;
-  if (column >= n) return;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
   const long long end = k;
 #endif
 #ifdef AK_MUTATION_NEXT_ROW_SCALE
-  const scalar_t* scales = scale + (column + 1) % n * groups;
+  const scalar_t* scales = scale + (line + 1) % n * groups;
 #else
-  const scalar_t* scales = scale + column * groups;
+  const scalar_t* scales = scale + line * groups;
 #endif
-  accum_t sum = 0;
-  for (long long i = 0; i < end; ++i) {
+  const auto weight_at = [&](long long i) {
+    if (line >= n) return accum_t(0);
 #if defined(AK_MUTATION_FIRST_GROUP)
     const long long group = 0;
 #elif defined(AK_MUTATION_GROUPS_OF_64)
@@ -69,14 +73,19 @@ __global__ void linear_reference(const scalar_t* x, const unsigned char* weight,
 #ifdef AK_MUTATION_NO_ZERO_POINT
     const int offset = 0;
 #else
-    const int offset = zero != nullptr ? zero[column * groups + group] : 8;
+    const int offset = zero != nullptr ? zero[line * groups + group] : 8;
 #endif
-    accum_t factor = static_cast<accum_t>(number_at(weight + column * bytes, i) - offset);
+    accum_t factor = static_cast<accum_t>(number_at(weight + line * bytes, i) - offset);
 #ifndef AK_MUTATION_NO_SCALE
     factor *= widen(scales[group]);
 #endif
-    sum = keep(sum + widen(x[row * k + i]) * factor);
-  }
+    return factor;
+  };
+  accum_t sum = 0;
+  ak::plain_product<accum_t>(
+      end, counts, [&](long long i) { return row < m ? widen(x[row * k + i]) : accum_t(0); }, weight_at,
+      [&](long long, accum_t left, accum_t right) { sum = keep(sum + left * right); });
+  if (!counts) return;
 #ifdef AK_MUTATION_LAST_TILE
   if (column >= n - (n < 16 ? n : 16)) sum = 0;
 #endif

@@ -13,7 +13,7 @@ import torch
 
 from . import attempts, channel, device_memory
 from .mutations import Absent
-from .problems import TaskError
+from .problems import TaskError, explained
 from .repeats import same_result
 from .randomness import refuse_random_modules
 from .seeds import seed_everything
@@ -31,8 +31,8 @@ def dtype_of(name):
     return dtype
 
 
-def out_of_memory(error):
-    return "more memory than there is" in str(error)
+def out_of_memory(message):
+    return "more memory than there is" in message
 
 
 class Slot:
@@ -141,12 +141,15 @@ class Server:
         part, mutation = request["part"], request["mutation"] or None
         self.scalars = self.typed(request["scalars"])
         started = time.perf_counter()
+        self.results = failed = None
         try:
             self.results = self.run(part, mutation)
         except TaskError as error:
             if self.placed.type == "cpu":
                 raise
-            self.move_to_cpu(error)
+            failed = str(error)  # the error itself holds on to the tensors of its frames
+        if failed is not None:
+            self.move_to_cpu(failed)
             self.results = self.run(part, mutation)
         elapsed = time.perf_counter() - started
         key = (tuple(sorted(self.axes.items())), part, mutation)
@@ -163,14 +166,16 @@ class Server:
         kinds = {layout["name"]: dtype_of(layout["dtype"]) for layout in self.layouts if layout["scalar"]}
         return {name: torch.tensor(scalars[name], dtype=torch.float64).to(dtype).item() for name, dtype in kinds.items()}
 
-    def move_to_cpu(self, error):
-        why = "the GPU has too little memory left" if out_of_memory(error) else str(error)
+    def move_to_cpu(self, why):
+        why = "the GPU has too little memory left" if out_of_memory(why) else why
         self.note("it runs on the CPU: " + why)
         held = {index: slot.bytes.cpu() for index, slot in self.slots.items()}
+        self.slots = {}
         self.instance = self.made_instance(WEIGHT_SEED)
         self.place(torch.device("cpu"))
         for index, contents in held.items():
             self.slots[index].bytes.copy_(contents)
+        self.return_memory()
 
     def run(self, part, mutation, seed=1):
         if mutation in self.on_cpu:
@@ -200,9 +205,10 @@ class Server:
         seed_everything(seed)
         precision = "exact" if part == "exact" else "declared"
         outputs = instance.run({**self.kept, **inputs}, weights, precision, mutation)
-        if self.placed.type == "cuda":
-            torch.cuda.synchronize()
-        return self.checked([output for output in outputs if output is not None], part)
+        with explained("keeping its results"):
+            if self.placed.type == "cuda":
+                torch.cuda.synchronize()
+            return self.checked([output for output in outputs if output is not None], part)
 
     def check_independence(self, part):
         """Another instance with the same inputs and weights: a value that is drawn when it is made shows."""
@@ -212,8 +218,8 @@ class Server:
                 other.module.to(self.placed)
             again = self.run_with(other, self.slots_by_name(), part, None, 1, self.instance.present_weights())
         except TaskError as error:
-            if out_of_memory(error):  # beside the first one; smaller workloads have shown it, or will
-                return
+            if out_of_memory(str(error)):
+                return  # beside the first one; smaller workloads have shown it, or will
             raise
         for index, first in self.results.items():
             difference = same_result(first, again[index])
@@ -253,7 +259,12 @@ class Server:
         return results
 
     def check_repeat(self, part, mutation):
-        again = self.run(part, mutation, seed=2)
+        try:
+            again = self.run(part, mutation, seed=2)
+        except TaskError as error:
+            if out_of_memory(str(error)):
+                return  # as below
+            raise
         for index, first in self.results.items():
             difference = same_result(first, again[index])
             if difference is not None:

@@ -188,7 +188,8 @@ class Instance:
         Raises TaskError where inputs are changed in place, or a result is a view of one.
         """
         convert = exact_tensor if precision == "exact" else lambda tensor: tensor
-        given = {name: mapped(value, convert) for name, value in inputs.items()}
+        with explained("running the reference"):  # float64 may need more memory than there is
+            given = {name: mapped(value, convert) for name, value in inputs.items()}
         versions = {name: value._version for name, value in given.items() if isinstance(value, torch.Tensor)}
         memory = self._memory(given, convert)
         arguments = self._arguments(given, memory)

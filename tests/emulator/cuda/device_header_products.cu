@@ -4,6 +4,7 @@
 #include <ak/barriers.cuh>
 #include <ak/fragments.cuh>
 #include <ak/mma.cuh>
+#include <ak/plain_product.cuh>
 #include <ak/ragged.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/wgmma_fp8.cuh>
@@ -44,6 +45,20 @@ template <bool A_ACROSS, bool B_ACROSS>
 __global__ void ragged(const __half* a, const __half* b, float* c, int m, int n, int k) {
   ak::ragged_product<__half, A_ACROSS, B_ACROSS>(a, b, m, n, k,
                                                  [&](float sum, int row, int column) { c[row * n + column] = sum; });
+}
+
+// The same with both operands by lines along k, one result a thread. Sums take k's number in, to see its order.
+__global__ void plain(const __half* a, const __half* b, float* c, int m, int n, int k) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  const int line = blockIdx.x * 16 + threadIdx.y;
+  const bool counts = row < m && column < n;
+  float sum = 0;
+  long long next = 0;
+  ak::plain_product<float>(
+      k, counts, [&](long long i) { return row < m ? __half2float(a[row * k + i]) : 0.0f; },
+      [&](long long i) { return line < n ? __half2float(b[line * k + i]) : 0.0f; },
+      [&](long long i, float x, float y) { sum += i == next++ ? x * y : 1e9f; });
+  if (counts) c[row * n + column] = next == k ? sum : -1e9f;
 }
 
 // Lines of 32 bytes into lines of 128 swizzled ones: the first quarter of each.

@@ -117,13 +117,16 @@ TEST_CASE("ak/mma.cuh multiplies every element type, with A through ak/fragments
     check_product("mma_product<" + type.name + ">", 32, 16, 8, type, type, 1, 1);
 }
 
-TEST_CASE("ak/ragged.cuh multiplies matrices whose lines begin anywhere, in either layout") {
-  constexpr int kRows = 67, kColumns = 65, kDepth = 37;
-  for (const bool a_across : {false, true}) {
-    const bool b_across = !a_across;
-    std::vector<int> a, b, expected;
-    const auto bits_of_a = random_halves(kRows * kDepth, a, 4),
-               bits_of_b = random_halves(kDepth * kColumns, b, 5);
+/// A product of lines that begin anywhere, and what it has to be.
+struct OddProduct {
+  static constexpr int kRows = 67, kColumns = 65, kDepth = 37;
+  std::vector<std::uint16_t> bits_of_a, bits_of_b;
+  std::vector<int> expected;
+
+  OddProduct(bool a_across, bool b_across) {
+    std::vector<int> a, b;
+    bits_of_a = random_halves(kRows * kDepth, a, 4);
+    bits_of_b = random_halves(kDepth * kColumns, b, 5);
     const auto at = [](const std::vector<int>& matrix, int line, int place, int width) {
       return matrix[static_cast<std::size_t>(line * width + place)];
     };
@@ -136,17 +139,31 @@ TEST_CASE("ak/ragged.cuh multiplies matrices whose lines begin anywhere, in eith
         expected.push_back(sum);
       }
     }
-    CudaProgram program =
-        library_kernel("device_header_products.cu", a_across ? "ragged<true, false>" : "ragged<false, true>");
+  }
+
+  void check(const std::string& kernel, const LaunchRequest& request) const {
+    CudaProgram program = library_kernel("device_header_products.cu", kernel);
     const auto c = program.memory(expected.size() * 4);
     program.argument(program.upload(bits_of_a)).argument(program.upload(bits_of_b)).argument(c);
     program.argument(kRows).argument(kColumns).argument(kDepth);
-    LaunchRequest request;
-    request.grid = {2, 2, 1};
-    request.block = {128, 1, 1};
     program.launch_cleanly(request);
     check_equal(program.download<float>(c, expected.size()), expected);
   }
+};
+
+TEST_CASE("ak/ragged.cuh multiplies matrices whose lines begin anywhere, in either layout") {
+  LaunchRequest request;
+  request.grid = {2, 2, 1};
+  request.block = {128, 1, 1};
+  OddProduct(true, false).check("ragged<true, false>", request);
+  OddProduct(false, true).check("ragged<false, true>", request);
+}
+
+TEST_CASE("ak/plain_product.cuh gives every thread its products once, in the order of k") {
+  LaunchRequest request;
+  request.grid = {5, 5, 1};
+  request.block = {16, 16, 1};
+  OddProduct(false, false).check("plain", request);
 }
 
 TEST_CASE("ak/fragments.cuh transposes matrices on their way back") {
