@@ -110,43 +110,65 @@ bool holds(const Expression& constraint, const Environment& environment) {
   return value.ok() && *value;
 }
 
-/// The constraints that can be decided from `environment` and the tunables set so far.
+bool all_known(const Expression& expression, const Environment& environment) {
+  return std::ranges::all_of(expression.names(),
+                             [&](const std::string& name) { return environment.contains(name); });
+}
+
+/// What can be decided from `environment` and the tunables set so far.
 struct SpaceWalker {
+  /// What the last tunable set decides: `let` names, and constraints.
+  struct Level {
+    std::vector<const std::pair<std::string, Expression>*> let;
+    std::vector<const Expression*> constraints;
+  };
+
   const LaunchPlan& plan;
   std::size_t limit;
-  std::vector<std::vector<const Expression*>> decidable;  ///< by the index of the tunable that completes them
+  std::vector<Level> levels;  ///< by the number of tunables set
   Environment environment;
   TunableValues values;
   std::vector<TunableValues> found;
   std::size_t visited = 0;
 
   SpaceWalker(const LaunchPlan& launch_plan, const Environment& known, std::size_t most)
-      : plan(launch_plan), limit(most), decidable(launch_plan.tunables.size() + 1), environment(known) {
+      : plan(launch_plan), limit(most), levels(launch_plan.tunables.size() + 1), environment(known) {
     std::set<std::string> names;
     for (const auto& [name, value] : known) names.insert(name);
     std::set<const Expression*> placed;
+    const auto decided_now = [&](const Expression& expression) {
+      const auto& needed = expression.names();
+      return std::includes(names.begin(), names.end(), needed.begin(), needed.end()) &&
+             placed.insert(&expression).second;
+    };
     for (std::size_t i = 0; i <= plan.tunables.size(); ++i) {
       if (i > 0) names.insert(plan.tunables[i - 1].name);
+      for (const auto& let : plan.let) {
+        if (!decided_now(let.second)) continue;
+        levels[i].let.push_back(&let);
+        names.insert(let.first);
+      }
       for (const Expression& constraint : plan.constraints) {
-        const auto& needed = constraint.names();
-        if (placed.contains(&constraint) ||
-            !std::includes(names.begin(), names.end(), needed.begin(), needed.end()))
-          continue;
-        placed.insert(&constraint);
-        decidable[i].push_back(&constraint);
+        if (decided_now(constraint)) levels[i].constraints.push_back(&constraint);
       }
     }
   }
 
-  bool all_hold(std::size_t decided) const {
-    return std::ranges::all_of(decidable[decided],
+  /// A name without a value rules points out, as a constraint does that cannot be evaluated.
+  bool all_hold(const Level& level) {
+    for (const auto* let : level.let) {
+      const auto value = let->second.evaluate(environment);
+      if (!value) return false;
+      environment[let->first] = *value;
+    }
+    return std::ranges::all_of(level.constraints,
                                [&](const Expression* constraint) { return holds(*constraint, environment); });
   }
 
   void walk(std::size_t decided) {
     if (found.size() >= limit || visited >= kMaxVisitedPoints) return;
     ++visited;
-    if (!all_hold(decided)) return;
+    if (!all_hold(levels[decided])) return;
     if (decided == plan.tunables.size()) {
       found.push_back(values);
       return;
@@ -215,11 +237,14 @@ std::vector<TunableValues> enumerate_tunables(const LaunchPlan& plan, const Envi
 std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
                                             const TunableValues& tunables) {
   for (const auto& [name, value] : tunables) environment[name] = value;
+  for (const auto& [name, expression] : plan.let) {
+    if (!all_known(expression, environment)) continue;
+    if (const auto value = expression.evaluate(environment)) environment[name] = *value;
+  }
   std::vector<std::string> broken;
   for (const Expression& constraint : plan.constraints) {
-    const bool known = std::ranges::all_of(
-        constraint.names(), [&](const std::string& name) { return environment.contains(name); });
-    if (known && !holds(constraint, environment)) broken.push_back(constraint.text());
+    if (all_known(constraint, environment) && !holds(constraint, environment))
+      broken.push_back(constraint.text());
   }
   return broken;
 }

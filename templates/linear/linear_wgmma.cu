@@ -3,6 +3,7 @@
   "tunables": {
     "BM": {"values": [8, 16, 32, 64, 128, 192, 256], "default": 128},
     "CONSUMERS": {"values": [1, 2, 3, 4], "default": 2},
+    "K_GROUPS": {"values": [1, 2, 4], "default": 1},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [64, 128], "default": 64},
     "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
@@ -17,15 +18,20 @@
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
-    "1024 + max(STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448",
-    "STAGES in [4, 8] or 1024 + max((STAGES + (2 if STAGES == 6 else 1)) * (BM + CONSUMERS * BLOCKS * 64) * BK * 2 + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + (STAGES + (2 if STAGES == 6 else 1)) * 16 > 232448"
+    "CONSUMERS % K_GROUPS == 0",
+    "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
+    "K_GROUPS < STAGES",
+    "SHARED <= 232448",
+    "STAGES in [4, 8] or SHARED + (2 if STAGES == 6 else 1) * (STAGE_BYTES + 16) > 232448"
   ],
   "let": {
     "PACKED_BLOCKS": "ceil_div(K, 128) * 2",
-    "RING": "STAGES * (BM + CONSUMERS * BLOCKS * 64) * BK * 2",
+    "LINES_OF_BLOCK": "CONSUMERS // K_GROUPS * BLOCKS * 64",
+    "STAGE_BYTES": "(BM + LINES_OF_BLOCK) * BK * 2",
+    "RING": "STAGES * STAGE_BYTES",
     "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
     "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
-    "TILES": "ceil_div(N, CONSUMERS * BLOCKS * 64 * SHARE) * ceil_div(M, BM)",
+    "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
   },
   "workspace": [
@@ -71,6 +77,7 @@
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int CONSUMERS = 2;
+constexpr int K_GROUPS = 1;
 constexpr int BLOCKS = 1;
 constexpr int BK = 64;
 constexpr int STAGES = 4;
@@ -81,7 +88,7 @@ using scalar_t = __nv_bfloat16;
 #endif
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS>;
 
 // Results of these sums: bias, then the activation; fast, and good for 16 bits.
 __device__ __forceinline__ float activate(float x) {

@@ -3,30 +3,37 @@
   "tunables": {
     "BM": {"values": [8, 16, 32, 64, 96, 128, 160, 192, 256], "default": 128},
     "CONSUMERS": {"values": [1, 2, 3, 4], "default": 2},
+    "K_GROUPS": {"values": [1, 2, 4], "default": 1},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [128, 256], "default": 128},
     "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8},
-    "PROMOTE": {"values": [0, 1, 2, 4], "default": 1}
+    "PROMOTE": {"values": [0, 1, 4], "default": 1}
   },
   "constraints": [
     "ARCH == 90",
     "scales != 'block' or PROMOTE == 1 and BK == 128",
+    "scales == 'block' or BM not in [96, 160] and (PROMOTE == 0 or BM == 128)",
     "BLOCKS * (BM // 2 * (1 if PROMOTE == 0 else 2) + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
-    "1024 + max(STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + STAGES * 16 <= 232448",
-    "STAGES in [4, 8] or 1024 + max((STAGES + (2 if STAGES == 6 else 1)) * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024) + (0 if SPLIT_K > 1 else CONSUMERS * min(BM, 32) * (BLOCKS * 64 + 4) * 4), CONSUMERS * BM * (BLOCKS * 64 + 4) * 4 if SPLIT_K > 1 else 0) + (STAGES + (2 if STAGES == 6 else 1)) * 16 > 232448"
+    "CONSUMERS % K_GROUPS == 0",
+    "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
+    "K_GROUPS < STAGES",
+    "SHARED <= 232448",
+    "STAGES in [4, 8] or SHARED + (2 if STAGES == 6 else 1) * (STAGE_BYTES + 16) > 232448"
   ],
   "let": {
     "PACKED_BLOCKS": "ceil_div(K, 256) * 2",
-    "RING": "STAGES * round_up((BM + CONSUMERS * BLOCKS * 64) * BK + (BM * 4 if scales == 'block' else 0), 1024)",
+    "LINES_OF_BLOCK": "CONSUMERS // K_GROUPS * BLOCKS * 64",
+    "STAGE_BYTES": "round_up((BM + LINES_OF_BLOCK) * BK + (BM * 4 if scales == 'block' else 0), 1024)",
+    "RING": "STAGES * STAGE_BYTES",
     "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
     "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
-    "TILES": "ceil_div(N, CONSUMERS * BLOCKS * 64 * SHARE) * ceil_div(M, BM)",
+    "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
   },
   "workspace": [
@@ -74,6 +81,7 @@
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int CONSUMERS = 2;
+constexpr int K_GROUPS = 1;
 constexpr int BLOCKS = 1;
 constexpr int BK = 128;
 constexpr int STAGES = 4;
@@ -107,7 +115,7 @@ struct SumScales {
 #endif
   }
 };
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, PROMOTE, SCALED>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, PROMOTE, SCALED>;
 using Store = ak::StoreResults<scalar_t, SumScales>;
 
 __device__ __forceinline__ auto scales_along_k(const float* x_scale, const float* weight_scale, int m, int n, int k) {

@@ -162,6 +162,21 @@ TEST_CASE("the points of a space come in row-major order and satisfy the constra
   CHECK(broken_constraints(plan, {{"N", std::int64_t{6}}}, wide) == std::vector<std::string>{"N % VEC == 0"});
 }
 
+TEST_CASE("constraints rule points out through names that follow from tunables, and wait for axes") {
+  const std::string source =
+      replaced(replaced(kSource, R"("let":         {)",
+                        R"("let": {"THREADS": "BLOCK // VEC", "WARPS": "THREADS // 32", "LOOPS": "N // BLOCK", )"),
+               R"(["BLOCK)", R"(["WARPS >= 4", "LOOPS >= 2", "BLOCK)");
+  const LaunchPlan plan = candidate_of(source).plan;
+  const std::vector<TunableValues> few_warps{
+      {{"BLOCK", 128}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 2}}};
+  CHECK(enumerate_tunables(plan, {}, 100) == few_warps);
+  CHECK(enumerate_tunables(plan, {{"N", std::int64_t{256}}}, 100) ==
+        std::vector<TunableValues>{{{"BLOCK", 128}, {"VEC", 1}}});
+  const TunableValues narrow{{"BLOCK", 256}, {"VEC", 4}};
+  CHECK(broken_constraints(plan, {}, narrow) == std::vector<std::string>{"WARPS >= 4", "BLOCK * VEC <= 512"});
+}
+
 TEST_CASE("a space without tunables has one point, and an impossible one has none") {
   const std::string launches = R"("launches": [{"kernel": "k", "grid": [1], "block": [1], "args": []}])";
   CHECK(enumerate_tunables(candidate_of(with_json("{" + launches + "}")).plan, {}, 9) ==

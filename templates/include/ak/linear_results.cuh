@@ -48,6 +48,15 @@ __device__ __forceinline__ void load_sums(Sum (&sums)[COUNT], u32 address) {
   }
 }
 
+// The same, added to what is there.
+template <class Sum, int COUNT>
+__device__ __forceinline__ void add_sums(Sum (&sums)[COUNT], u32 address) {
+  Sum more[COUNT];
+  load_sums(more, address);
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) sums[i] += more[i];
+}
+
 // Sums as they are: adding zero.
 struct AsItIs {
   __device__ __forceinline__ float operator()(float sum, int, int) const { return sum; }

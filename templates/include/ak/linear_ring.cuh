@@ -4,7 +4,7 @@
 // A block has LINES lines of the weight by BM rows of x. One warp fetches slices of BK into STAGES stages: x through a
 // tensor map (boxes of 128 bytes of k by BM / SHARE rows, swizzled), packed weights as bulk copies, which L2 drops first
 // where no other tile reads them, and with SCALED the scales of x by cp.async. `full` completes when all of a slice is
-// there, `empty` when the CONSUMERS warp groups of all blocks that share it have read it:
+// there, `empty` when the READERS warp groups of all blocks that share it have read it:
 //
 //   a stage:  [x: panels of BM lines of 128 swizzled bytes | weights: strips of 64 lines | scales of x]
 //
@@ -28,7 +28,7 @@ struct LinearWork {
 };
 
 // The ring and its tiles as a type. W: format of the weights.
-template <class W, int CONSUMERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
+template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
   using X = typename W::X;
 
@@ -49,7 +49,7 @@ struct LinearRing {
   __device__ __forceinline__ void start() const {
     for (int stage = 0; stage < STAGES; ++stage) {
       barrier_init(full + stage * 8, 1 + (SCALED ? 32 : 0));
-      barrier_init(empty + stage * 8, CONSUMERS * 4 * SHARE);  // 4 warps a group
+      barrier_init(empty + stage * 8, READERS * 4 * SHARE);  // 4 warps a group
     }
     publish_barriers();
   }

@@ -4,7 +4,8 @@
 // The product is y^T = W x^T: 64 lines of the weight are the instruction's rows, BM rows of x (8 to 256) its columns,
 // so that few rows waste nothing. Weights come packed (packed_weights.cuh) through a ring of slices (linear_ring.cuh): a
 // lane's 16 bytes are its operand, unpacked in registers while the products before are under way, and never written to
-// shared memory again. CONSUMERS warp groups have 64 * BLOCKS lines each and all BM rows.
+// shared memory again. CONSUMERS warp groups have 64 * BLOCKS lines each and all BM rows. K_GROUPS of them have the same
+// lines and take slices in turn: where few tiles leave an SM one, it unpacks and multiplies for several.
 //
 //   shared memory:  the ring   sums: [rows of a chunk][64 * BLOCKS + 4] for every consumer   barriers of the ring
 //
@@ -22,39 +23,49 @@ namespace ak {
 
 // The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
 template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP,
-          int PROMOTE = 0, bool SCALED = false>
+          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false>
 struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
 
   static constexpr int kThreads = (CONSUMERS + 1) * 128;
-  static constexpr int kGroupLines = 64 * BLOCKS, kLines = kGroupLines * CONSUMERS, kUnits = BK / W::kUnitDepth;
-  using Ring = LinearRing<W, CONSUMERS, kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
+  static constexpr int kGroupLines = 64 * BLOCKS, kLineGroups = CONSUMERS / K_GROUPS;
+  static constexpr int kLines = kGroupLines * kLineGroups, kUnits = BK / W::kUnitDepth;
+  using Ring = LinearRing<W, kLineGroups, kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
   static constexpr int kChunk = SPLIT_K > 1 ? BM : BM < 32 ? BM : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;
   static constexpr int kPitch = kGroupLines + 4;  // neighbouring pairs of columns then meet different banks
-  static constexpr int kChunkBytes = CONSUMERS * kChunk * kPitch * 4;
+  static constexpr int kArea = kChunk * kPitch, kChunkBytes = CONSUMERS * kArea * 4;  // an area for every consumer
   static constexpr int kBarriersAt =  // from the first multiple of 1024
       SPLIT_K == 1                 ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
                                    : kChunkBytes;
   // Dynamic shared memory of the launch; the plan computes the same.
   static constexpr int kShared = 1024 + kBarriersAt + STAGES * 16;
+  // Every group keeps a slice until it has the next one, and one more has to be on its way.
+  static_assert(CONSUMERS % K_GROUPS == 0 && K_GROUPS < STAGES);
   static_assert(kUnits % 2 == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
   using Product = Wgmma<X, BM>;
   struct Sums {
     Sum d[BLOCKS][BM / 2];
   };
 
+  // Which lines a consumer has, and which of the slices.
+  struct Share {
+    int lines, turn;
+    __device__ explicit Share(int consumer) : lines(consumer % kLineGroups), turn(consumer / kLineGroups) {}
+    __device__ __forceinline__ bool takes(int slice) const { return K_GROUPS == 1 || slice % K_GROUPS == turn; }
+  };
+
   // ---- sums
 
   // Products of a slice, a unit at a time: the operands of one are unpacked while the products of the one before run.
   // At the end the last unit's are under way. previous: stage to release once its products have ended, or -1.
-  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int consumer, Sums& sums, bool first,
+  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int lines, Sums& sums, bool first,
                                                   int previous) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + consumer * BLOCKS * Ring::kStripBytes;
+    const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + lines * BLOCKS * Ring::kStripBytes;
     u32 a[2][BLOCKS][W::kSteps][4];
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
@@ -105,32 +116,38 @@ struct LinearWgmma {
   }
 
   template <class Scales>
-  static __device__ __forceinline__ void sum_up(const Ring& ring, Place& place, const Tile& tile, int consumer,
+  static __device__ __forceinline__ void sum_up(const Ring& ring, Place& place, const Tile& tile, const Share& share,
                                                 Sums& sums, const Scales& scales) {
+    const int count = tile.part.count;
     if constexpr (PROMOTE == 0) {
       int last = -1;
-      for (int i = 0; i < tile.part.count; ++i) {
-        barrier_wait(place.of(ring.full), place.parity);
-        multiply(ring, place.stage, consumer, sums, i == 0, last);
-        last = place.stage;
+      for (int i = 0; i < count; ++i) {
+        if (share.takes(i)) {
+          barrier_wait(place.of(ring.full), place.parity);
+          multiply(ring, place.stage, share.lines, sums, last < 0, last);
+          last = place.stage;
+        }
         place.advance();
       }
       wgmma_wait<0>();
       if (last >= 0) ring.release(last);
     } else {
       Sums parts;
-      for (int i = 0; i < tile.part.count; ++i) {
-        float of_lines[BLOCKS];
+      for (int i = 0, taken = 0; i < count; ++i) {
+        if (share.takes(i)) {
+          float of_lines[BLOCKS];
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) {
-          of_lines[b] = scales.line(tile.part.first + i, tile.line + consumer * kGroupLines + b * 64);
+          for (int b = 0; b < BLOCKS; ++b) {
+            of_lines[b] = scales.line(tile.part.first + i, tile.line + share.lines * kGroupLines + b * 64);
+          }
+          barrier_wait(place.of(ring.full), place.parity);
+          multiply(ring, place.stage, share.lines, parts, taken % PROMOTE == 0, -1);
+          wgmma_wait<0>();
+          ++taken;
+          if (taken % PROMOTE == 0 || i + K_GROUPS >= count) promote(ring, place.stage, sums, parts, of_lines);
+          __syncwarp();
+          ring.release(place.stage);
         }
-        barrier_wait(place.of(ring.full), place.parity);
-        multiply(ring, place.stage, consumer, parts, i % PROMOTE == 0, -1);
-        wgmma_wait<0>();
-        if (i % PROMOTE == PROMOTE - 1 || i == tile.part.count - 1) promote(ring, place.stage, sums, parts, of_lines);
-        __syncwarp();
-        ring.release(place.stage);
         place.advance();
       }
     }
@@ -138,7 +155,7 @@ struct LinearWgmma {
 
   // ---- results
 
-  // Sums of the rows of a chunk into shared memory: [row][line of this consumer].
+  // Sums of the rows of a chunk into a consumer's area of shared memory: [row][line].
   static __device__ __forceinline__ void stage_chunk(Sum* staged, const Sums& sums, int chunk) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
 #pragma unroll
@@ -155,24 +172,29 @@ struct LinearWgmma {
     }
   }
 
+  // Consumers with the same lines add their sums up, in the order of their turns.
   template <class Store>
-  static __device__ __forceinline__ void write_tile(Sum* all_staged, const LinearWork& work, const Tile& tile,
-                                                    int consumer, const Sums& sums, const Store& store) {
-    constexpr int kAcross = kGroupLines / Store::kLines;
-    Sum* staged = all_staged + consumer * kChunk * kPitch;
-    const int first_line = tile.line + consumer * kGroupLines;
+  static __device__ __forceinline__ void write_tile(Sum* staged, const LinearWork& work, const Tile& tile,
+                                                    const Share& share, const Sums& sums, const Store& store) {
+    constexpr int kAcross = kGroupLines / Store::kLines, kTogether = K_GROUPS * 128;
+    Sum* first_area = staged + share.lines * kArea;
+    const int first_line = tile.line + share.lines * kGroupLines;
 #pragma unroll
     for (int chunk = 0; chunk < BM / kChunk; ++chunk) {
       const int first_row = tile.row + chunk * kChunk;
       if (first_row >= work.rows) break;
-      named_barrier<128>(consumer + 1);  // the chunk before has been read
-      stage_chunk(staged, sums, chunk);
-      named_barrier<128>(consumer + 1);
-      for (int i = threadIdx.x % 128; i < kChunk * kAcross; i += 128) {
+      named_barrier<kTogether>(share.lines + 1);  // the chunk before has been read
+      stage_chunk(first_area + share.turn * kLineGroups * kArea, sums, chunk);
+      named_barrier<kTogether>(share.lines + 1);
+      for (int i = share.turn * 128 + threadIdx.x % 128; i < kChunk * kAcross; i += kTogether) {
         const int row = i / kAcross, line = i % kAcross * Store::kLines;
         if (first_row + row < work.rows && first_line + line < work.lines) {
           Sum values[Store::kLines];
-          load_sums(values, shared_address(staged + row * kPitch + line));
+          load_sums(values, shared_address(first_area + row * kPitch + line));
+#pragma unroll
+          for (int turn = 1; turn < K_GROUPS; ++turn) {
+            add_sums(values, shared_address(first_area + turn * kLineGroups * kArea + row * kPitch + line));
+          }
           store(values, first_row + row, first_line + line);
         }
       }
@@ -181,19 +203,23 @@ struct LinearWgmma {
 
   // A share of the tile for this block of the cluster: adds the sums of all ranks, in their order.
   template <class Store>
-  static __device__ __forceinline__ void write_share(Sum* all_staged, const LinearWork& work, const Tile& tile,
+  static __device__ __forceinline__ void write_share(Sum* areas, const LinearWork& work, const Tile& tile,
                                                      int rank, const Store& store) {
     constexpr int kAcross = kLines / Store::kLines;
-    const u32 staged = shared_address(all_staged);
+    const u32 staged = shared_address(areas);
     const int rows = min(BM, work.rows - tile.row);
     for (int i = rank * CONSUMERS * 128 + threadIdx.x; i < rows * kAcross; i += SPLIT_K * CONSUMERS * 128) {
       const int row = i / kAcross, line = i % kAcross * Store::kLines;
       if (tile.line + line >= work.lines) continue;
-      const int consumer = line / kGroupLines;
-      const u32 at = staged + ((consumer * kChunk + row) * kPitch + line % kGroupLines) * 4;
+      const u32 at = staged + (line / kGroupLines * kArea + row * kPitch + line % kGroupLines) * 4;
       Sum sums[Store::kLines] = {};
 #pragma unroll
-      for (int from = 0; from < SPLIT_K; ++from) add_remote(sums, remote_address(at, from));
+      for (int from = 0; from < SPLIT_K; ++from) {
+#pragma unroll
+        for (int turn = 0; turn < K_GROUPS; ++turn) {
+          add_remote(sums, remote_address(at + turn * kLineGroups * kArea * 4, from));
+        }
+      }
       store(sums, tile.row + row, tile.line + line);
     }
   }
@@ -227,18 +253,19 @@ struct LinearWgmma {
       if constexpr (CONSUMERS == 3) take_registers<152>();
       if constexpr (CONSUMERS == 4) take_registers<104>();
       Place place;
+      const Share share(group);
       constexpr int kCluster = Ring::kCluster;
       for (int index = blockIdx.x / kCluster; index < Ring::tiles(work); index += gridDim.x / kCluster) {
         const Tile tile = Ring::tile_at(work, index, rank);
         Sums sums = {};
-        sum_up(ring, place, tile, group, sums, scales);
+        sum_up(ring, place, tile, share, sums, scales);
         if constexpr (SPLIT_K > 1) {          // such a launch has a cluster for every tile
           named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
-          stage_chunk(staged + group * kChunk * kPitch, sums, 0);
+          stage_chunk(staged + group * kArea, sums, 0);
           cluster_sync();
           write_share(staged, work, tile, rank, store);
         } else {
-          write_tile(staged, work, tile, group, sums, store);
+          write_tile(staged, work, tile, share, sums, store);
         }
       }
     }
