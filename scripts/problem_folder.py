@@ -151,6 +151,8 @@ def _definition_name(problem, params):
         if spec["type"] == "boolean":
             part = param if value else "no_" + param
         name = name.replace("{" + param + "}", part)
+        optional = "" if value == spec["default"] else f"_{param}_{part}" if spec["type"] != "boolean" else "_" + part
+        name = name.replace("{?" + param + "}", optional)
     return name
 
 

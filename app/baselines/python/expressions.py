@@ -26,6 +26,20 @@ def attention(torch, p, q, k, v):
         q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
 
 
+def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None, v_scale=None):
+    if block_table is not None:
+        # fp8 is gathered as bytes: PyTorch has no such operation for it.
+        k, v = (x.view(torch.uint8 if x.element_size() == 1 else x.dtype)[block_table].view(x.dtype).flatten(1, 2)
+                for x in (k, v))
+    if k_scale is not None:
+        k, v = ((x.float() * scale[:, None]).to(q.dtype) for x, scale in ((k, k_scale), (v, v_scale)))
+    last = lengths[:, None] - q.shape[1] + torch.arange(q.shape[1], device=q.device)  # key that each query sees
+    seen = torch.arange(k.shape[1], device=q.device) <= last[..., None]
+    return torch.nn.functional.scaled_dot_product_attention(
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=seen[:, None],
+        enable_gqa=q.shape[2] != k.shape[2]).transpose(1, 2)
+
+
 def linear_fp8(torch, p, x, weight, x_scale, weight_scale):
     if p["scales"] == "block":
         raise RuntimeError("PyTorch's scaled product has no scales of 1 x 128 by 128 x 128 on every device")
@@ -74,6 +88,7 @@ def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "copy": lambda torch, p, x: x.clone(),
     "flash_attention": attention,

@@ -6,6 +6,7 @@
 #include <ak/block_product.cuh>
 #include <ak/clusters.cuh>
 #include <ak/copies.cuh>
+#include <ak/decode.cuh>
 #include <ak/epilogue.cuh>
 #include <ak/functions.cuh>
 #include <ak/groups.cuh>
@@ -383,6 +384,17 @@ __global__ void shared_slices(int* counts, int* owners, int tiles, int slices) {
       for (int i = 0; i < part.count; ++i) atomicAdd(&counts[tile * slices + part.first + i], 10);
     }
   }
+}
+
+// ---- decode: of every line 8 columns out of `used` parts; of every row of a key head its line and the keys that it sees
+
+__global__ void decoded(const float* means, const float* logarithms, __half* o, float* lse, int splits, int used) {
+  ak::combine_decoded<8>(means, logarithms, o, lse, threadIdx.x / 2, threadIdx.x % 2 * 4, splits, used);
+}
+__global__ void decode_rows(int2* found, int queries, int hq, int hkv, int length) {
+  const ak::DecodeRows rows{queries, hq, hkv};
+  const int at = threadIdx.x, row = at % rows.count();
+  found[at] = make_int2(rows.line(1, at / rows.count(), row), rows.seen(row, length));
 }
 
 // ---- groups: for every tile its group, its number there, and the group's rows

@@ -3,8 +3,10 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/plan/random_input.h"
@@ -725,6 +727,58 @@ TEST_CASE("ak/routing.cuh sorts pairs by expert, equal ones in order, and adds t
   adding.argument(adding.upload(weights)).argument(out).argument(kTokens).argument(kChoices);
   adding.launch_cleanly(blocks_of(3, 256));
   check_equal(adding.download<std::uint16_t>(out, sums.size()), halves(sums));
+}
+
+TEST_CASE("ak/decode.cuh adds parts of the keys by their sums, and leaves out parts without a key") {
+  constexpr std::size_t kLines = 3, kSplits = 5, kUsed = 4, kColumns = 8;
+  const float none = -std::numeric_limits<float>::infinity();
+  const auto means = numbers(kLines * kSplits * kColumns);
+  const std::vector<float> logarithms{1, 3, none, -2, 100, none, none, 200, none, 100, none, none, none, none, 100};
+  CudaProgram program = header_program("decoded");
+  const auto o = program.memory(kLines * kColumns * 2), lse = program.memory(kLines * 4);
+  program.argument(program.upload(means)).argument(program.upload(logarithms)).argument(o).argument(lse);
+  program.argument(static_cast<int>(kSplits)).argument(static_cast<int>(kUsed));
+  program.launch_cleanly(blocks_of(1, kLines * 2));
+  const auto results = program.download<std::uint16_t>(o, kLines * kColumns);
+  const auto sums = program.download<float>(lse, kLines);
+  for (std::size_t line = 0; line < kLines; ++line) {
+    double sum = 0;
+    std::array<double, kColumns> expected{};
+    for (std::size_t split = 0; split < kUsed; ++split) {
+      const double weight = std::exp2(static_cast<double>(logarithms[line * kSplits + split]));
+      sum += weight;
+      for (std::size_t c = 0; c < kColumns; ++c)
+        expected[c] += weight * static_cast<double>(means[(line * kSplits + split) * kColumns + c]);
+    }
+    INFO("line " << line);
+    if (sum == 0)
+      CHECK(sums[line] == none);
+    else
+      CHECK(std::abs(static_cast<double>(sums[line]) - std::log(sum)) <= 1e-5 * std::abs(std::log(sum)));
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const double mean = sum == 0 ? 0 : expected[c] / sum;
+      CHECK(std::abs(static_cast<double>(f16_to_float(results[line * kColumns + c])) - mean) <=
+            1e-3 * std::max(1.0, std::abs(mean)));
+    }
+  }
+}
+
+TEST_CASE("ak/decode.cuh finds the line of every row, and the keys that it sees") {
+  constexpr int kQueries = 3, kHeads = 4, kKeyHeads = 2, kLength = 10;
+  CudaProgram program = header_program("decode_rows");
+  const auto found = program.memory(kQueries * kHeads * 8);
+  program.argument(found).argument(kQueries).argument(kHeads).argument(kKeyHeads).argument(kLength);
+  program.launch_cleanly(blocks_of(1, kQueries * kHeads));
+  std::vector<int> expected;
+  for (int key_head = 0; key_head < kKeyHeads; ++key_head) {
+    for (int query = 0; query < kQueries; ++query) {
+      for (const int head : {key_head * 2, key_head * 2 + 1}) {
+        expected.push_back((kQueries + query) * kHeads + head);
+        expected.push_back(kLength - kQueries + 1 + query);
+      }
+    }
+  }
+  check_equal(program.download<int>(found, expected.size()), expected);
 }
 
 TEST_CASE("ak/panels.cuh writes the rows and columns of a panel that are asked for, and no others") {
