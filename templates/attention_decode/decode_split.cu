@@ -33,7 +33,11 @@
               {"optional": "lse"}, "part", "part_lse", "arrived", {"i32": "Q"}, {"i32": "HQ"}, {"i32": "HKV"}, {"i32": "S"},
               {"i32": "SHARE"}]},
     {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * HQ * (D // 4), 128)"], "block": [128],
-     "when": "SPLITS > 1 and not LAST_BLOCK",
+     "when": "SPLITS > 1 and not LAST_BLOCK and ARCH < 90",
+     "args": ["lengths", "part", "part_lse", "o", {"optional": "lse"}, {"i32": "B * Q * HQ"}, {"i32": "Q * HQ"},
+              {"i32": "SPLITS"}, {"i32": "SHARE"}]},
+    {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * HQ * (D // 4), 128)"], "block": [128],
+     "when": "SPLITS > 1 and not LAST_BLOCK and ARCH >= 90", "pdl": true,
      "args": ["lengths", "part", "part_lse", "o", {"optional": "lse"}, {"i32": "B * Q * HQ"}, {"i32": "Q * HQ"},
               {"i32": "SPLITS"}, {"i32": "SHARE"}]}
   ]
@@ -455,6 +459,7 @@ __global__ void __launch_bounds__(128)
   const int i = blockIdx.x * 128 + threadIdx.x, line = i / (D / 4);
   if (line >= lines) return;
   const int used = (lengths[line / lines_of_sequence] + share - 1) / share;
+  ak::wait_for_parts();
   ak::combine_decoded<D>(part, part_lse, o, lse, line, i % (D / 4) * 4, splits, used);
 }
 
@@ -468,6 +473,7 @@ __global__ void __launch_bounds__(THREADS)
   extern __shared__ __align__(128) unsigned char memory[];
   unsigned char* rings = memory + ROWS * QUERY_LINE;
   float* scales = reinterpret_cast<float*>(rings + WARPS_K * max(STAGES * STAGE, ROWS * (PITCH + 2) * 4));
+  ak::let_combination_begin();
   const ak::DecodeRows rows{queries, hq, hkv};
   const int split = blockIdx.x, key_head = blockIdx.y % hkv, first_row = blockIdx.y / hkv * ROWS, sequence = blockIdx.z;
   const int length = lengths[sequence];

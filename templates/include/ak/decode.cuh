@@ -63,6 +63,19 @@ __device__ __forceinline__ void write_decoded(T* o, float* lse, long long line, 
   if (lse != nullptr && column == 0) lse[line] = parts.log2_sum() * 0.69314718055994531f;
 }
 
+/// Lets the launch that combines parts begin, if it has "pdl" (sm_90 and later): when every block has come here or ended.
+__device__ __forceinline__ void let_combination_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// In that launch: waits until all parts are written.
+__device__ __forceinline__ void wait_for_parts() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// The same out of the first `used` of `splits` parts that other blocks left: means [lines][splits][D], and logarithms
 /// [lines][splits]. They are added in their order.
 template <int D, class T>
