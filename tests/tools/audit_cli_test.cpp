@@ -25,7 +25,9 @@ const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
 
 const Shipped kShipped[] = {
     {"activation", kSingleAndHalf},
-    {"attention_decode", {"bfloat16", "float8_e4m3fn"}, {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},
+    {"attention_decode",
+     {"bfloat16", "float8_e4m3fn"},
+     {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},
     {"block_sparse_gemm", {"bfloat16"}, {"m1_1x1_1", "m7_9x2_5"}},
     {"copy", kSingleAndHalf},
     {"flash_attention",

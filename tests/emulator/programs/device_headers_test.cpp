@@ -733,7 +733,8 @@ TEST_CASE("ak/decode.cuh adds parts of the keys by their sums, and leaves out pa
   constexpr std::size_t kLines = 3, kSplits = 5, kUsed = 4, kColumns = 8;
   const float none = -std::numeric_limits<float>::infinity();
   const auto means = numbers(kLines * kSplits * kColumns);
-  const std::vector<float> logarithms{1, 3, none, -2, 100, none, none, 200, none, 100, none, none, none, none, 100};
+  const std::vector<float> logarithms{1,    3,   none, -2,   100,  none, none, 200,
+                                      none, 100, none, none, none, none, 100};
   CudaProgram program = header_program("decoded");
   const auto o = program.memory(kLines * kColumns * 2), lse = program.memory(kLines * 4);
   program.argument(program.upload(means)).argument(program.upload(logarithms)).argument(o).argument(lse);
