@@ -84,9 +84,11 @@ __device__ __forceinline__ void combine_decoded(const float* means, const float*
   means += line * splits * D + column;
   logarithms += line * splits;
   float top = minus_infinity();
+  // Unrolled, so that several reads are under way: their latency is what this takes.
+#pragma unroll 16
   for (int split = 0; split < used; ++split) top = fmaxf(top, __ldcg(logarithms + split));
   SoftmaxParts parts(top);
-#pragma unroll 4
+#pragma unroll 8
   for (int split = 0; split < used; ++split) {
     parts.add(__ldcg(logarithms + split), 1.0f,
               __ldcg(reinterpret_cast<const float4*>(means + static_cast<long long>(split) * D)));
