@@ -12,6 +12,7 @@
 
 #include "core/plan/random_input.h"
 #include "runtime/check/typical_results.h"
+#include "tests/support/daily_sample.h"
 
 namespace ak::runtime {
 namespace {
@@ -127,15 +128,17 @@ TEST_CASE("a mantissa of 3 bits is refused for products of 8 and 4 bits under ev
   const std::vector<std::pair<Draw, Draw>> pairs{{int8, int8},         {int8, int4},     {small, int4},
                                                  {zero_one, zero_one}, {zero_one, int4}, {outliers, small},
                                                  {positive, positive}, {small, small}};
-  for (const double floor_ulps : {0.0, 1.0, 2.0, 8.0}) {
-    const OutputRule rule{.floor_ulps = floor_ulps};
-    for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
-      for (const int depth : {64, 96, 128, 512}) {
-        const Products sums = products(depth, pairs[pair].first, pairs[pair].second, pair);
+  for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
+    if (!testing::drawn_today(pair, 2)) continue;
+    for (const int depth : {64, 96, 128, 512}) {
+      const Products sums = products(depth, pairs[pair].first, pairs[pair].second, pair);
+      const Numbers honest = each(sums.exact, bf16);
+      const Numbers poor = each(honest, [](double x) { return with_mantissa(x, 3); });
+      for (const double floor_ulps : {0.0, 1.0, 2.0, 8.0}) {
+        const OutputRule rule{.floor_ulps = floor_ulps};
         INFO("pair " << pair << ", depth " << depth << ", floor_ulps " << floor_ulps);
-        const Numbers poor = each(sums.exact, [](double x) { return with_mantissa(bf16(x), 3); });
         CHECK(judged(poor, sums.exact, rule) != Judgement::passed);
-        CHECK(judged(each(sums.exact, bf16), sums.exact, rule) == Judgement::passed);
+        CHECK(judged(honest, sums.exact, rule) == Judgement::passed);
       }
     }
   }
@@ -175,10 +178,10 @@ Products norm(int rows, int columns, std::uint64_t seed) {
 }
 
 TEST_CASE("an honest norm in bfloat16 with rounded intermediates passes on any seed and size") {
-  for (const double floor_ulps : {0.0, 1.0, 2.0}) {
-    const OutputRule rule{.floor_ulps = floor_ulps};
-    for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      const Products large = norm(256, 1024, seed);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Products large = norm(256, 1024, seed);
+    for (const double floor_ulps : {0.0, 1.0, 2.0}) {
+      const OutputRule rule{.floor_ulps = floor_ulps};
       CHECK(judged(large.in_halves, large.exact, rule) == Judgement::passed);
     }
   }

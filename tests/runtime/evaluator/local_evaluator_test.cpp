@@ -5,6 +5,7 @@
 
 #include "runtime/build/compile_pool.h"
 #include "runtime/check/harness_kernels.h"
+#include "tests/support/daily_sample.h"
 #include "tests/support/patience.h"
 #include "tests/support/tiny_problem.h"
 
@@ -169,7 +170,10 @@ TEST_CASE("the harness's own kernels compile for every architecture") {
   std::vector<DType> all;
   for (const DTypeInfo& dtype : dtypes()) all.push_back(dtype.dtype);
   const HarnessSource harness = harness_source(all);
-  for (const char* name : {"sm_80", "sm_90a", "sm_100a", "sm_120a"}) {
+  const char* const names[] = {"sm_80", "sm_90a", "sm_100a", "sm_120a"};
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    if (!testing::drawn_today(i, std::size(names))) continue;
+    const char* name = names[i];
     TranslationUnit unit =
         test::plain_assembler().plain(harness.file_name, harness.source, parse_arch(name).value());
     unit.headers = harness.headers;
