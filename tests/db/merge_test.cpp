@@ -30,10 +30,6 @@ std::int64_t added(const std::vector<MergedTable>& tables) {
                          [](std::int64_t sum, const MergedTable& table) { return sum + table.rows; });
 }
 
-void execute(const std::filesystem::path& file, const std::string& sql) {
-  Connection(file, OpenMode::create).execute(sql);
-}
-
 /// A search with two variants; the second differs between the two files.
 void fill(const std::filesystem::path& file, int block) {
   const auto store = open_store(file);

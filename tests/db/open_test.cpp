@@ -35,10 +35,6 @@ bool mentions(const std::string& text, std::string_view words) {
   return text.find(words) != std::string::npos;
 }
 
-void execute(const std::filesystem::path& file, const std::string& sql) {
-  Connection(file, OpenMode::create).execute(sql);
-}
-
 TEST_CASE("a new database is made, and opens again") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "new.db";

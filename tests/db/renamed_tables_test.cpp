@@ -75,10 +75,6 @@ std::string present_name_of(const std::string& table) {
   return found == renamed.end() ? table : found->second;
 }
 
-std::int64_t version_of(const fs::path& file) {
-  return Connection(file, OpenMode::read_only).pragma("user_version");
-}
-
 /// What later versions store in another form; it has tests of its own.
 std::string columns_kept(const std::string& table) {
   if (table == "variants")

@@ -193,6 +193,12 @@ Cell cell(const std::filesystem::path& file, const std::string& sql) {
 std::int64_t integer(const std::filesystem::path& file, const std::string& sql) {
   return std::get<std::int64_t>(cell(file, sql));
 }
+std::int64_t version_of(const std::filesystem::path& file) {
+  return Connection(file, OpenMode::read_only).pragma("user_version");
+}
+void execute(const std::filesystem::path& file, const std::string& sql) {
+  Connection(file, OpenMode::create).execute(sql);
+}
 double real(const std::filesystem::path& file, const std::string& sql) {
   return std::get<double>(cell(file, sql));
 }

@@ -51,6 +51,10 @@ struct Run {
 [[nodiscard]] std::string text(const std::filesystem::path& file, const std::string& sql);
 [[nodiscard]] bool is_null(const std::filesystem::path& file, const std::string& sql);
 
+[[nodiscard]] std::int64_t version_of(const std::filesystem::path& file);
+/// Statements that have no answer, without the store.
+void execute(const std::filesystem::path& file, const std::string& sql);
+
 /// integrity_check and foreign_key_check find nothing.
 [[nodiscard]] bool intact(const std::filesystem::path& file);
 

@@ -23,21 +23,13 @@ namespace fs = std::filesystem;
 
 constexpr int kOld = 16;
 
-void execute(const fs::path& file, const std::string& sql) {
-  Connection(file, OpenMode::create).execute(sql);
-}
-
-std::int64_t version_of(const fs::path& file) {
-  return Connection(file, OpenMode::read_only).pragma("user_version");
-}
-
-constexpr const char* kSource =
+constexpr const char* kInsertSource =
     "INSERT INTO sources (uid, content_hash, text) VALUES (randomblob(16), "
     "'982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1', 'text')";
 
 void make_old_file(const fs::path& file, int version = kOld) {
   make_old_database(file, version);
-  execute(file, kSource);
+  execute(file, kInsertSource);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {

@@ -7,7 +7,7 @@
 namespace ak::emulator::test {
 namespace {
 
-CounterSummary counted(PtxKernel& kernel, std::uint64_t seed, std::uint64_t argument) {
+CounterSummary summed_counts(PtxKernel& kernel, std::uint64_t seed, std::uint64_t argument) {
   LaunchRequest request;
   request.block = {64, 1, 1};
   request.options.count_memory = true;
@@ -43,10 +43,10 @@ TEST_CASE("rounds of a loop that waits for an mbarrier do not count") {
           "POLL:\nmbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;\n@!%p3 bra POLL;\nEND:",
       1, ".shared .align 8 .b8 bar[8];");
   const std::uint64_t unused = kernel.memory(4);
-  const CounterSummary first = counted(kernel, 0, unused);
+  const CounterSummary first = summed_counts(kernel, 0, unused);
   CHECK(threads_of(first, InstructionClass::barrier) == 1 + 64 + 32 + 32);
   for (const std::uint64_t seed : {1ull, 2ull, 3ull}) {
-    const CounterSummary sum = counted(kernel, seed, unused);
+    const CounterSummary sum = summed_counts(kernel, seed, unused);
     CHECK(sum.warp_instructions == first.warp_instructions);
     CHECK(sum.thread_instructions == first.thread_instructions);
   }
@@ -64,7 +64,7 @@ TEST_CASE("rounds of a loop that polls a flag do not count, nor does its traffic
     std::uint64_t expected = 0;
     for (const std::uint64_t seed : {0ull, 1ull, 2ull}) {
       const std::uint64_t flag = kernel.upload(std::vector<std::uint32_t>{0});
-      const CounterSummary sum = counted(kernel, seed, flag);
+      const CounterSummary sum = summed_counts(kernel, seed, flag);
       CHECK(sum.global.requests == 2);
       CHECK(sum.global.sectors == 2);
       if (seed == 0) expected = sum.thread_instructions;
@@ -82,12 +82,12 @@ TEST_CASE("loops that follow a chain, count or write are work") {
   const std::vector<std::uint64_t> links{list + 8, list + 16, 0};
   std::memcpy(chain.arena().host(list, 24), links.data(), 24);
   chain.arena().mark_initialized(list, 24, true);
-  CHECK(threads_of(counted(chain, 0, list), InstructionClass::global_load) == 3 * 64);
+  CHECK(threads_of(summed_counts(chain, 0, list), InstructionClass::global_load) == 3 * 64);
   PtxKernel tries = PtxKernel::body(
       "mov.u32 %r1, 0;\nAGAIN:\nld.volatile.global.u32 %r2, [%rd90];\nadd.u32 %r1, %r1, %r2;\n"
       "setp.lt.u32 %p0, %r1, 5;\n@%p0 bra AGAIN;",
       1);
-  CHECK(threads_of(counted(tries, 0, tries.upload(std::vector<std::uint32_t>{1})),
+  CHECK(threads_of(summed_counts(tries, 0, tries.upload(std::vector<std::uint32_t>{1})),
                    InstructionClass::global_load) == 5 * 64);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("bulk copies count the memory they move") {
       "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nWAIT:",
       1, ".shared .align 8 .b8 bar[8];\n.shared .align 128 .b8 tile[512];");
   const std::uint64_t memory = kernel.upload(std::vector<float>(1024, 1.0f));
-  const CounterSummary sum = counted(kernel, 0, memory);
+  const CounterSummary sum = summed_counts(kernel, 0, memory);
   CHECK(sum.global.requests == 2);
   CHECK(sum.global.bytes == 512 + 256);
   CHECK(sum.global.sectors == 17 + 8);

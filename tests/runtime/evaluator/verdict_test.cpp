@@ -9,14 +9,14 @@
 namespace ak::runtime {
 namespace {
 
-EvaluationJob timed_job(double small_ns, double large_ns) {
+EvaluationJob job_of_times(double small_ns, double large_ns) {
   EvaluationJob job = test::inspected_job({.time_sizes = {1'000'000, 4'000'000}});
   job.result.measurements = {test::cold_time("t1000000", small_ns), test::cold_time("t4000000", large_ns)};
   return job;
 }
 
 TEST_CASE("a score is the geometric mean of the candidate's cold times alone") {
-  EvaluationJob job = timed_job(10'000, 40'000);
+  EvaluationJob job = job_of_times(10'000, 40'000);
   for (const MeasurementRole role : {MeasurementRole::champion, MeasurementRole::baseline}) {
     job.result.measurements.push_back(test::cold_time("t1000000", 1));
     job.result.measurements.back().role = role;
@@ -29,13 +29,13 @@ TEST_CASE("a score is the geometric mean of the candidate's cold times alone") {
 
 TEST_CASE("without times, or with a time of nothing, there is no score") {
   CHECK_FALSE(score_of(test::inspected_job({.time_sizes = {1'000}})));
-  CHECK_FALSE(score_of(timed_job(0, 40'000)));
+  CHECK_FALSE(score_of(job_of_times(0, 40'000)));
 }
 
 TEST_CASE("a time below what the memory traffic needs is refused with workload and both times") {
   const DeviceFacts device = test::target_device();
-  CHECK_FALSE(faster_than_possible(timed_job(100'000, 400'000), device));
-  const auto refused = faster_than_possible(timed_job(100'000, 10), device);
+  CHECK_FALSE(faster_than_possible(job_of_times(100'000, 400'000), device));
+  const auto refused = faster_than_possible(job_of_times(100'000, 10), device);
   REQUIRE(refused);
   CHECK(refused->status == Status::below_floor);
   CHECK(refused->stage == StageId::verdict);
@@ -44,7 +44,7 @@ TEST_CASE("a time below what the memory traffic needs is refused with workload a
 }
 
 TEST_CASE("what was read from a warm cache may be faster than memory") {
-  EvaluationJob job = timed_job(100'000, 400'000);
+  EvaluationJob job = job_of_times(100'000, 400'000);
   job.result.measurements.push_back(test::cold_time("t1000000", 10));
   job.result.measurements.back().cold = false;
   CHECK_FALSE(faster_than_possible(job, test::target_device()));

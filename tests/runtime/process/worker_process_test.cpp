@@ -29,7 +29,7 @@ std::vector<std::string> scripted_worker() {
   return command;
 }
 
-std::vector<std::string> shell(std::string script) { return {"/bin/sh", "-c", std::move(script)}; }
+std::vector<std::string> shell_command(std::string script) { return {"/bin/sh", "-c", std::move(script)}; }
 
 WorkerMessage request(std::string type, Json body = Json::object()) {
   return {1, std::move(type), std::move(body), {}};
@@ -85,21 +85,21 @@ TEST_CASE("the descriptor is readable exactly while there is something to receiv
 TEST_CASE("a worker that breaks the protocol is lost, with the reason") {
   SECTION("wrong nonce") {
     WorkerProcess worker(
-        shell(R"(echo '{"v":1,"id":0,"nonce":"guess","type":"hello","body":{}}'; sleep 3600)"));
+        shell_command(R"(echo '{"v":1,"id":0,"nonce":"guess","type":"hello","body":{}}'; sleep 3600)"));
     CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
     CHECK(reason_of_loss(worker) == "broke the protocol: wrong nonce");
   }
   SECTION("no protocol at all") {
-    WorkerProcess worker(shell("echo hello; sleep 3600"));
+    WorkerProcess worker(shell_command("echo hello; sleep 3600"));
     CHECK(reason_of_loss(worker) == "broke the protocol: not a JSON object");
   }
   CHECK(children().empty());
 }
 
 TEST_CASE("the end of a worker is reported with its exit code or signal") {
-  WorkerProcess exits(shell("exit 3"));
+  WorkerProcess exits(shell_command("exit 3"));
   CHECK(reason_of_loss(exits) == "ended with exit code 3");
-  WorkerProcess dies(shell("kill -9 $$"));
+  WorkerProcess dies(shell_command("kill -9 $$"));
   CHECK(reason_of_loss(dies).starts_with("ended by signal 9"));
   WorkerProcess missing({"/no/such/program"});
   CHECK(reason_of_loss(missing).starts_with("could not be started"));
