@@ -4,10 +4,16 @@
 import os
 import tempfile
 import textwrap
+import time
 import unittest
 
 from python.describing.describe import answered
 from python.problems import TaskError
+
+
+def drawn_today(index, turns):
+    """Whether row `index` of a table is tried in a run, as tests/support/daily_sample.h says it."""
+    return "AK_SOAK_ITERATIONS" in os.environ or (index + int(time.time()) // 86400) % turns == 0
 
 
 def function(body, inputs="torch.rand(N, N)"):
