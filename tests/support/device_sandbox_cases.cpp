@@ -7,6 +7,7 @@
 #include "runtime/build/compile_pool.h"
 #include "runtime/evaluator/local_evaluator.h"
 #include "runtime/evaluator/problem_build.h"
+#include "tests/support/build_cache.h"
 #include "tests/support/patience.h"
 #include "tests/support/tiny_problem.h"
 
@@ -26,8 +27,10 @@ DeviceFacts facts_of(DeviceKind device) {
 }
 
 Json build(DeviceKind device) {
-  runtime::CompilePool pool(
-      {.worker_command = self_as_worker(), .workers = 1, .deadline = testing::kPatience, .cache_dir = {}});
+  runtime::CompilePool pool({.worker_command = self_as_worker(),
+                             .workers = 1,
+                             .deadline = testing::kPatience,
+                             .cache_dir = testing::shared_build_cache()});
   const DeviceFacts facts = facts_of(device);
   runtime::ProblemBuild problem(make_problem({}), facts.arch, plain_assembler(),
                                 [&](const TranslationUnit& unit) { return pool.submit(unit); });

@@ -5,6 +5,7 @@
 
 #include "runtime/build/candidate_plan.h"
 #include "runtime/evaluator/problem_build.h"
+#include "tests/support/build_cache.h"
 #include "tests/support/patience.h"
 
 namespace ak::test {
@@ -30,7 +31,7 @@ TimingBench::TimingBench(DeviceKind device, const TinyProblem& tiny)
       pool_({.worker_command = self_as_worker(),
              .workers = 1,
              .deadline = testing::kPatience,
-             .cache_dir = {}}) {
+             .cache_dir = testing::shared_build_cache()}) {
   open();
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile_pool.h"
+#include "tests/support/build_cache.h"
 #include "tests/support/patience.h"
 #include "tests/support/tiny_problem.h"
 
@@ -18,7 +19,7 @@ struct Builder {
   CompilePool pool{{.worker_command = test::self_as_worker(),
                     .workers = 1,
                     .deadline = testing::kPatience,
-                    .cache_dir = {}}};
+                    .cache_dir = testing::shared_build_cache()}};
 
   std::unique_ptr<ProblemBuild> build(std::shared_ptr<const ProblemInstance> problem) {
     const auto submit = [this](const TranslationUnit& unit) { return pool.submit(unit); };

@@ -16,6 +16,7 @@
 #include "runtime/reference/reference_process.h"
 #include "runtime/reference/reference_starter.h"
 #include "tests/support/build_cache.h"
+#include "tests/support/daily_sample.h"
 #include "tests/support/device_bench.h"
 #include "tests/support/needs_pytorch.h"
 #include "tests/support/patience.h"
@@ -122,7 +123,10 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
       {"import os; os.write(3, b'{}\\n'); return x + 1", "answered what it was not asked"},
       {"import os; os.close(3); return x + 1", "the reference process"},
   };
-  for (const auto& row : rows) {
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    // An interpreter of its own takes a second to start.
+    if (offered.empty() && !testing::drawn_today(i, std::size(rows))) continue;
+    const auto& row = rows[i];
     INFO(row.body);
     StartedReference started(*python, {}, false, -1, offered);
     // The file is read within any limit that a run has.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "tests/support/build_cache.h"
 #include "tests/support/device_bench.h"
 #include "tests/support/device_sandbox_cases.h"
 #include "tests/support/patience.h"
@@ -27,6 +28,7 @@ TEST_CASE("a candidate whose evaluation takes too much host memory ends as out_o
   options.compile_workers = 1;
   options.worker_command = {"/proc/self/exe", "small_worker"};
   options.compile_deadline = testing::kPatience;
+  options.cache_dir = testing::shared_build_cache();
   const auto evaluator = runtime::make_local_evaluator(std::move(options), plain_assembler());
   EvaluationRequest request;
   TinyProblem tiny;
