@@ -96,7 +96,7 @@ in_rounds() {
   done
 }
 
-# Tables are tried whole; kills are as many as in CI.
+# Tables are tried whole; kills are about as many as in CI.
 stage_tests() {
   AK_SOAK_ITERATIONS=12 AK_FUZZ_ITERATIONS=${AK_FUZZ_ITERATIONS:-2000000} in_rounds run_tests "$build" -R "${SOAK_TESTS:-.}"
 }

@@ -106,7 +106,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
   std::mt19937 random(1);
   std::int64_t committed = count(search, "evaluations");
   int searches = 1, finished = 1, late = 0, with_kernel = 0;
-  for (int i = 0, killed = 0; killed < kills(30); ++i) {
+  for (int i = 0, killed = 0; killed < kills(12); ++i) {
     std::filesystem::remove(search.box.folder / "k.cu");
     const pid_t run = search.start(100'000, i);
     // Half of them while it starts, a quarter each from its search's begin and from its first kernel.
@@ -158,7 +158,7 @@ TEST_CASE("a run killed with -9 at any instant leaves no process, loses nothing,
       "orchestrators killed: {} ({} of them after their search's end), searches begun: {}, with a kernel on "
       "disk: {}, "
       "evaluations committed: {}\n",
-      kills(30), late, searches, with_kernel, committed);
+      kills(12), late, searches, with_kernel, committed);
 }
 
 TEST_CASE("a run whose workers are killed with -9 at random continues and ends well") {
@@ -168,7 +168,7 @@ TEST_CASE("a run whose workers are killed with -9 at random continues and ends w
   std::mt19937 random(2);
   const std::string ended_well = "evaluations WHERE status IN ('ok', 'duplicate')";
   int killed = 0, runs = 0;
-  while (killed < kills(20)) {
+  while (killed < kills(8)) {
     const pid_t run = search.start(200, ++runs);
     int status = 0, killed_young = 0;
     std::map<pid_t, std::int64_t> met;  // how many evaluations had ended well when a worker was first seen
@@ -179,7 +179,7 @@ TEST_CASE("a run whose workers are killed with -9 at random continues and ends w
       // Three starts in a row that fail end a run, as they should. So no more than two workers of a run are
       // killed that have not seen some evaluations, and may still be starting on a slow machine.
       if (const pid_t chosen = workers.empty() ? 0 : workers[random() % workers.size()];
-          chosen != 0 && killed < kills(20)) {
+          chosen != 0 && killed < kills(8)) {
         const bool young = good < met.at(chosen) + kGrown;
         if ((!young || killed_young < 2) && kill(chosen, SIGKILL) == 0) {
           ++killed;

@@ -144,7 +144,7 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"gemm", "--dtype", "e4m3", "--scales", "rows_and_columns"}};
   const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
   for (std::size_t i = 0; i < std::size(runs); ++i) {
-    if (!drawn_today(i, 5)) continue;
+    if (!drawn_today(i, 9)) continue;
     const std::vector<std::string>& run = runs[i];
     Sandbox box;
     std::vector<std::string> arguments{"--max-evaluations", evaluations, "--json", "--algorithm"};
@@ -177,7 +177,7 @@ TEST_CASE("templates of gemm are right for few rows, for ragged lines, and where
       {"gemm_simt.cu", "M=61,N=67,K=53", "--dtype", "float32"},
   };
   for (std::size_t i = 0; i < std::size(runs); ++i) {
-    if (!drawn_today(i, 3)) continue;
+    if (!drawn_today(i, std::size(runs))) continue;
     const std::vector<std::string>& run = runs[i];
     Sandbox box;
     std::vector<std::string> arguments{"evaluate",    AK_SOURCE_DIR "/templates/gemm/" + run[0],
