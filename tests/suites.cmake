@@ -14,10 +14,11 @@ function(ak_test_program name)
   endif()
 endfunction()
 
-# ak_suite(NAME OF program SOURCES ...): adds the sources, and an entry for the cases in them. Catch2 tags
+# ak_suite(NAME OF program [COST seconds] SOURCES ...): adds the sources, and an entry for the cases in them. Catch2 tags
 # every case with the name of its file (-#); a suite without cases fails (-w NoTests).
+# COST: roughly what a long suite takes. CTest begins with the longest, so that no core waits for one in the end.
 function(ak_suite name)
-  cmake_parse_arguments(ARG "" "OF" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "OF;COST" "SOURCES" ${ARGN})
   target_sources(${ARG_OF} PRIVATE ${ARG_SOURCES})
   set(tags)
   foreach(source IN LISTS ARG_SOURCES)
@@ -29,4 +30,7 @@ function(ak_suite name)
   list(JOIN tags "," filter)
   add_test(NAME ${name} COMMAND ${ARG_OF} -w NoTests "-#" "${filter}")
   set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)
+  if(ARG_COST)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+  endif()
 endfunction()
