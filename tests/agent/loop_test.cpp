@@ -16,13 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 using test::failed;
 using test::grid_template;
+using test::on_surface;
 using test::surface_ns;
 using test::timed;
 using test::World;
-
-EvaluationResult on_surface(const EvaluationRequest& request) {
-  return timed(surface_ns(request.candidate.tunables));
-}
 
 /// Different for every point, so that evaluations overtake each other.
 std::chrono::milliseconds uneven(const EvaluationRequest& request) {

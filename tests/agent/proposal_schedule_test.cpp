@@ -10,14 +10,10 @@ namespace ak::agent {
 namespace {
 
 using test::failed;
+using test::on_surface;
 using test::SearchParts;
-using test::surface_ns;
 using test::timed;
 using test::World;
-
-EvaluationResult on_surface(const EvaluationRequest& request) {
-  return timed(surface_ns(request.candidate.tunables));
-}
 
 /// Waits for an evaluation and takes it in; false when none is in flight.
 bool end_one(World& world, SearchParts& parts) {

@@ -8,14 +8,13 @@
 namespace ak::agent {
 namespace {
 
+using test::same_result;
 using test::SearchParts;
 using test::timed;
 using test::World;
 
-EvaluationResult answer(const EvaluationRequest&) { return timed(1'000); }
-
 TEST_CASE("evaluations are numbered in the order in which they are begun, or else committed") {
-  World world(answer);
+  World world(same_result);
   SearchParts parts(world);
   const Completed completed = test::completed_at(parts.context, 1, timed(1'000));
   const int begun = parts.record.next_iteration();
@@ -28,7 +27,7 @@ TEST_CASE("evaluations are numbered in the order in which they are begun, or els
 }
 
 TEST_CASE("a row names its proposer: the source's model, the search next to it, or the search's own") {
-  World world(answer);
+  World world(same_result);
   test::ListSource source;
   SearchParts alone(world);
   const Completed completed = test::completed_at(alone.context, 1, timed(1'000));
@@ -48,7 +47,7 @@ TEST_CASE("a row names its proposer: the source's model, the search next to it, 
 }
 
 TEST_CASE("a proposal's row names the member of the portfolio that asked for it") {
-  World world(answer);
+  World world(same_result);
   SearchParts parts(world);
   PredictedProposal item;
   item.proposal.member = "tabu";
@@ -57,7 +56,7 @@ TEST_CASE("a proposal's row names the member of the portfolio that asked for it"
 }
 
 TEST_CASE("a search ends with its status, its reason and its best variant") {
-  World world(answer);
+  World world(same_result);
   SearchParts parts(world);
   CHECK(world.store.begun == 1);
   CHECK(parts.record.search() == 7);

@@ -12,14 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::failed;
+using test::same_result;
 using test::SearchParts;
 using test::timed;
 using test::World;
 
-EvaluationResult answer(const EvaluationRequest&) { return timed(1'000); }
-
 TEST_CASE("a budget that is used up stops a search with its reason") {
-  World world(answer);
+  World world(same_result);
   world.options.budgets.max_evaluations = 2;
   SearchParts parts(world);
   CHECK_FALSE(parts.progress.should_stop({}));
@@ -32,7 +31,7 @@ TEST_CASE("a budget that is used up stops a search with its reason") {
 }
 
 TEST_CASE("evaluations without a gain are counted from the last one that took the lead") {
-  World world(answer);
+  World world(same_result);
   world.options.budgets.patience = 2;
   SearchParts parts(world);
   for (const bool gain : {false, true, false}) parts.progress.count_gain(gain);
@@ -42,7 +41,7 @@ TEST_CASE("evaluations without a gain are counted from the last one that took th
 }
 
 TEST_CASE("a request to stop goes before any budget and is not forgotten") {
-  World world(answer);
+  World world(same_result);
   std::atomic<bool> stop = true;
   world.options.stop_requested = &stop;
   world.options.budgets.max_evaluations = 0;
@@ -54,7 +53,7 @@ TEST_CASE("a request to stop goes before any budget and is not forgotten") {
 }
 
 TEST_CASE("wall time runs from the beginning in an earlier process, but not while that is replayed") {
-  World world(answer);
+  World world(same_result);
   bool replaying = true;
   world.options.spent_before = 9s;
   world.options.budgets.max_wall = 10s;
@@ -71,7 +70,7 @@ TEST_CASE("wall time runs from the beginning in an earlier process, but not whil
 }
 
 TEST_CASE("five evaluations in a row without a verdict are the environment's failure") {
-  World world(answer);
+  World world(same_result);
   SearchParts parts(world);
   const EvaluationResult broken = failed(Status::infrastructure_error);
   for (int i = 0; i < 4; ++i) parts.progress.count_failures(broken);
@@ -82,7 +81,7 @@ TEST_CASE("five evaluations in a row without a verdict are the environment's fai
 }
 
 TEST_CASE("a report counts what passed and failed, and says when the first did") {
-  World world(answer);
+  World world(same_result);
   std::vector<Progress> reports;
   int best = 0;
   world.options.on_progress = [&](const Progress& progress) { reports.push_back(progress); };

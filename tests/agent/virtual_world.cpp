@@ -161,4 +161,8 @@ double surface_ns(const TunableValues& point) {
   return 1000 + 50 * (dx * dx + dy * dy);
 }
 
+EvaluationResult on_surface(const EvaluationRequest& request) {
+  return timed(surface_ns(request.candidate.tunables));
+}
+
 }  // namespace ak::agent::test

@@ -130,5 +130,7 @@ struct World {
 
 /// A smooth surface over the grid: fastest (1,000 ns) at X = 7, Y = 3.
 [[nodiscard]] double surface_ns(const TunableValues& point);
+/// An evaluation that takes that time.
+[[nodiscard]] EvaluationResult on_surface(const EvaluationRequest& request);
 
 }  // namespace ak::agent::test

@@ -74,7 +74,7 @@ fs::path own_problem(const Sandbox& box, Change change) {
   return folder;
 }
 
-std::vector<std::string> generate(const Sandbox& box, const fs::path& problem) {
+std::vector<std::string> generate_from(const Sandbox& box, const fs::path& problem) {
   return {"generate",
           "--problem",
           problem.string(),
@@ -89,7 +89,7 @@ std::vector<std::string> generate(const Sandbox& box, const fs::path& problem) {
           "1"};
 }
 
-std::vector<std::string> with(std::vector<std::string> arguments, const std::string& flag) {
+std::vector<std::string> with_flag(std::vector<std::string> arguments, const std::string& flag) {
   arguments.push_back(flag);
   return arguments;
 }
@@ -168,7 +168,7 @@ TEST_CASE("a problem whose inputs let zeros pass fails by name, and is used only
   CHECK(audit.out.find("! automatic zeros           accepted") != std::string::npos);
   CHECK(audit.out.find("  declared  no_b            rejected") == std::string::npos);
 
-  const ProgramResult refused = box.run(generate(box, problem));
+  const ProgramResult refused = box.run(generate_from(box, problem));
   INFO(refused.out << refused.err);
   CHECK(refused.exit_code == code(ExitCode::audit));
   CHECK(refused.err.find("mutation 'zeros' of 'c'") != std::string::npos);
@@ -179,8 +179,8 @@ TEST_CASE("a problem whose inputs let zeros pass fails by name, and is used only
                                           "--device", "none", "--arch",    "sm_90a"};
   CHECK(box.run(evaluate).exit_code == code(ExitCode::audit));
 
-  CHECK(box.run(with(generate(box, problem), "--unaudited")).exit_code == 0);
-  CHECK(box.run(with(evaluate, "--unaudited")).exit_code == 0);
+  CHECK(box.run(with_flag(generate_from(box, problem), "--unaudited")).exit_code == 0);
+  CHECK(box.run(with_flag(evaluate, "--unaudited")).exit_code == 0);
   CHECK(box.query("SELECT count(*), max(audited) FROM searches") == "2,0\r\n");
 }
 
@@ -188,7 +188,8 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
   Sandbox box;
   fs::path problem = own_problem(box, [](Json&) {});
   const std::string note = "note: auditing vector_add_fp32 on the CPU";
-  const ProgramResult first = box.run(generate(box, problem)), second = box.run(generate(box, problem));
+  const ProgramResult first = box.run(generate_from(box, problem)),
+                      second = box.run(generate_from(box, problem));
   INFO(first.err << second.err);
   CHECK(first.exit_code == 0);
   CHECK(first.err.find(note) != std::string::npos);
@@ -196,7 +197,7 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
   CHECK(second.err.find(note) == std::string::npos);
   CHECK(box.query("SELECT min(audited) FROM searches") == "1\r\n");
   problem = own_problem(box, [](Json& json) { json["summary"] = "changed"; });
-  CHECK(box.run(generate(box, problem)).err.find(note) != std::string::npos);
+  CHECK(box.run(generate_from(box, problem)).err.find(note) != std::string::npos);
 }
 
 TEST_CASE("checks that reject the reference's own twin, or inputs that hide a mutation, fail the audit") {

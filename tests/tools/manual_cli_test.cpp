@@ -25,14 +25,14 @@ using ak::tools::CommandText;
 
 namespace {
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
 /// Output of `alphakernel WORDS EXTRA`, which has to succeed.
 std::string output_of(const std::string& command, const std::string& extra) {
-  std::vector<std::string> argv = words_of(command);
+  std::vector<std::string> argv = split_words(command);
   argv.front() = AK_PROGRAM;
   argv.push_back(extra);
   const ProgramResult result = run_program(argv, {{"ALPHAKERNEL_CONFIG", "/nonexistent/none.json"}});
@@ -59,7 +59,7 @@ std::set<std::string> flags_in_help(const std::string& help) {
     const std::size_t text = line.find("  ", 2);
     std::string names = line.substr(2, text == std::string::npos ? text : text - 2);
     std::ranges::replace(names, ',', ' ');
-    for (const std::string& word : words_of(names)) {
+    for (const std::string& word : split_words(names)) {
       if (word.starts_with("--")) flags.insert(word);
     }
   }
@@ -86,7 +86,7 @@ std::vector<std::string> completed(const std::filesystem::path& script,
   INFO(result.err);
   CHECK(result.exit_code == 0);
   CHECK(result.err.empty());
-  return words_of(result.out);
+  return split_words(result.out);
 }
 
 /// The pages and scripts, written once.
@@ -114,7 +114,7 @@ std::vector<std::string> commands_in(const std::string& page) {
 /// "--max-minutes" of a command line, as often as there are flags.
 std::vector<std::string> flags_of(const std::string& command) {
   std::vector<std::string> flags;
-  for (const std::string& word : words_of(command)) {
+  for (const std::string& word : split_words(command)) {
     if (word.starts_with("--")) flags.push_back(word.substr(0, word.find('=')));
   }
   return flags;
@@ -147,7 +147,7 @@ TEST_CASE(
       CHECK_FALSE((std::isupper(static_cast<unsigned char>(option.help[0])) &&
                    std::islower(static_cast<unsigned char>(option.help[1]))));
     }
-    if (words_of(command.name).size() < 3) continue;
+    if (split_words(command.name).size() < 3) continue;
     std::istringstream lines(command.examples);
     for (std::string line; std::getline(lines, line);)
       if (line.starts_with("  alphakernel ")) CHECK(line.starts_with("  " + command.name));
@@ -161,7 +161,7 @@ TEST_CASE("a page and the completion name every subcommand that help shows") {
   int verbs = 0;
   for (std::string line; std::getline(lines, line) && !line.starts_with("First steps");) {
     if (!line.starts_with("  ") || line.starts_with("   ")) continue;
-    const std::string verb = words_of(line).front();
+    const std::string verb = split_words(line).front();
     INFO(verb);
     ++verbs;
     CHECK(std::filesystem::exists(manual() / "man1" / ("alphakernel-" + verb + ".1")));
@@ -176,7 +176,7 @@ TEST_CASE("pages and completion have every flag that help shows") {
   const std::string zsh = read_file(manual() / "alphakernel.zsh");
   const std::string fish = read_file(manual() / "alphakernel.fish");
   for (const CommandText& command : flat(tools::describe_program())) {
-    const auto words = words_of(command.name);
+    const auto words = split_words(command.name);
     if (words.size() == 1) continue;
     const std::string page = read_file(manual() / "man1" / fmt::format("alphakernel-{}.1", words[1]));
     std::vector<std::string> line = words;
@@ -262,7 +262,7 @@ TEST_CASE("the table of exit codes has every code, and the man page shows it") {
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
     if (inside && line.starts_with("};")) break;
-    if (inside) codes[words_of(line).front()] = std::stoi(line.substr(line.find('=') + 1));
+    if (inside) codes[split_words(line).front()] = std::stoi(line.substr(line.find('=') + 1));
     inside = inside || line.starts_with("enum class ExitCode");
   }
   const std::string page = read_file(manual() / "man1" / "alphakernel.1");
@@ -279,7 +279,7 @@ TEST_CASE("questions, troubleshooting and guides name only subcommands and flags
   // --dtype is a parameter of most problems, not of the program.
   std::set<std::string> verbs{"..."}, flags{"--dtype"};
   for (const CommandText& command : flat(tools::describe_program())) {
-    verbs.insert(words_of(command.name).back());
+    verbs.insert(split_words(command.name).back());
     for (const tools::OptionText& option : command.options)
       flags.insert(option.names.begin(), option.names.end());
   }
@@ -290,7 +290,7 @@ TEST_CASE("questions, troubleshooting and guides name only subcommands and flags
        {"faq.md", "troubleshooting.md", "occupancy.md", "guides/howto.md", "guides/choosing.md"}) {
     for (const std::string& command : commands_in(read_file(std::string(AK_SOURCE_DIR) + "/docs/" + name))) {
       INFO(name << ": " << command);
-      if (command.starts_with("alphakernel ")) CHECK(verbs.contains(words_of(command).at(1)));
+      if (command.starts_with("alphakernel ")) CHECK(verbs.contains(split_words(command).at(1)));
       for (const std::string& flag : flags_of(command)) CHECK(flags.contains(flag));
       ++checked;
     }

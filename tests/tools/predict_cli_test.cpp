@@ -11,7 +11,7 @@ using namespace ak::testing;
 namespace {
 
 /// A vector_add whose threads read elements `stride` apart: 1 is as good as it gets.
-std::string vector_add(int stride) {
+std::string strided_add(int stride) {
   return R"cu(/* alphakernel
 {"params": {"dtype": "float32"},
  "launches": [{"kernel": "k", "grid": ["ceil_div(N, 256)"], "block": [256],
@@ -41,7 +41,7 @@ Json predict(Sandbox& box, const std::string& file, const std::string& shape,
 
 TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and grows with work and waste") {
   Sandbox box;
-  const std::string good = box.write("good.cu", vector_add(1));
+  const std::string good = box.write("good.cu", strided_add(1));
   const std::vector<std::string> rates{"--time-model", "none"};
   const Json small = predict(box, good, "N=16777216", rates), large = predict(box, good, "N=67108864", rates);
   CHECK(large.at("knowledge") == "count");
@@ -51,14 +51,14 @@ TEST_CASE("a kernel's time is predicted from exact counts of smaller shapes, and
   CHECK(large.at("predicted_ns").get<double>() > 3 * small.at("predicted_ns").get<double>());
   // every sector once, not found in L2: 12 bytes per element at 20 bytes per clock of 132 SMs
   CHECK(terms.at("l2").get<double>() == Approx(12.0 * 67108864 / (20 * 132 * 1.98)).epsilon(0.01));
-  const Json bad = predict(box, box.write("bad.cu", vector_add(16)), "N=67108864", rates);
+  const Json bad = predict(box, box.write("bad.cu", strided_add(16)), "N=67108864", rates);
   CHECK(bad.at("terms_ns").at("l2").get<double>() > 2 * terms.at("l2").get<double>());
   CHECK(bad.at("predicted_ns").get<double>() > large.at("predicted_ns").get<double>());
 }
 
 TEST_CASE("without counts and without a model a prediction says what it is based on") {
   Sandbox box;
-  const std::string file = box.write("good.cu", vector_add(1));
+  const std::string file = box.write("good.cu", strided_add(1));
   const Json line = predict(box, file, "N=67108864", {"--no-counts", "--time-model", "none"});
   CHECK(line.at("knowledge") == "build");
   CHECK(line.at("fitted") == false);
@@ -71,7 +71,7 @@ TEST_CASE("without counts and without a model a prediction says what it is based
 
 TEST_CASE("a target whose times were measured has a shipped model, found by its name, and others have none") {
   Sandbox box;
-  const std::string file = box.write("good.cu", vector_add(1));
+  const std::string file = box.write("good.cu", strided_add(1));
   const Json line = predict(box, file, "N=67108864", {"--no-counts"});
   CHECK(line.at("fitted") == true);
   CHECK(line.at("low_ns") < line.at("predicted_ns"));
@@ -89,7 +89,7 @@ TEST_CASE("a target whose times were measured has a shipped model, found by its 
 
 TEST_CASE("a candidate that is wrong is predicted from its build, with a note") {
   Sandbox box;
-  std::string wrong = vector_add(1);
+  std::string wrong = strided_add(1);
   wrong.replace(wrong.find("a[i] + b[i]"), 11, "a[i] - b[i]");
   const ProgramResult result = box.run({"predict", box.write("wrong.cu", wrong), "--algorithm", "vector_add",
                                         "--shape", "N=1048576", "--json"});
@@ -107,7 +107,7 @@ TEST_CASE("a model needs measurements of a GPU, and a broken one is refused by n
   CHECK(box.run({"model", "predict"}).exit_code == code(ExitCode::usage));
   box.write("prediction_sm_90a.json", "{}");
   const ProgramResult broken =
-      box.run({"predict", box.write("k2.cu", vector_add(1)), "--algorithm", "vector_add", "--no-counts"});
+      box.run({"predict", box.write("k2.cu", strided_add(1)), "--algorithm", "vector_add", "--no-counts"});
   CHECK(broken.exit_code == code(ExitCode::bad_input));
   CHECK(broken.err.find("prediction_sm_90a.json") != std::string::npos);
 }

@@ -14,7 +14,7 @@ namespace {
 const std::string kKernel = read_file(AK_SOURCE_DIR "/templates/linear/linear_transposed.cu");
 
 /// The kernel with the first `right` replaced by `wrong`, evaluated on the CPU device.
-ProgramResult evaluate(Sandbox& box, const std::string& right, const std::string& wrong) {
+ProgramResult evaluate_changed(Sandbox& box, const std::string& right, const std::string& wrong) {
   std::string text = kKernel;
   const std::size_t at = text.find(right);
   REQUIRE(at != std::string::npos);
@@ -27,7 +27,7 @@ ProgramResult evaluate(Sandbox& box, const std::string& right, const std::string
 
 TEST_CASE("weights of bfloat16 are transposed in preparation, whose cost and bytes are beside the score") {
   Sandbox box;
-  const ProgramResult result = evaluate(box, "/* alphakernel", "/* alphakernel");
+  const ProgramResult result = evaluate_changed(box, "/* alphakernel", "/* alphakernel");
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   const Json record = parse_json(result.out)["record"];
@@ -46,8 +46,8 @@ TEST_CASE("weights of bfloat16 are transposed in preparation, whose cost and byt
 TEST_CASE("what preparation costs is no part of the score") {
   Sandbox box;
   const std::string loop = "  for (int i = threadIdx.y; i < 32; i += 8)\n    if (first_n + i < n";
-  const ProgramResult once = evaluate(box, loop, loop);
-  const ProgramResult twice = evaluate(
+  const ProgramResult once = evaluate_changed(box, loop, loop);
+  const ProgramResult twice = evaluate_changed(
       box, "  __shared__ scalar_t tile[32][33];",
       "  __shared__ scalar_t tile[32][33];\n  volatile int idle = 0;\n  while (idle < 200) idle = idle + 1;");
   INFO(twice.err);
@@ -61,7 +61,7 @@ TEST_CASE("what preparation costs is no part of the score") {
 
 TEST_CASE("weights that were prepared wrongly make a wrong result") {
   Sandbox box;
-  const ProgramResult result = evaluate(box, "= tile[threadIdx.x][i]", "= tile[i][threadIdx.x]");
+  const ProgramResult result = evaluate_changed(box, "= tile[threadIdx.x][i]", "= tile[i][threadIdx.x]");
   INFO(result.err);
   CHECK(result.exit_code == code(ExitCode::no_kernel));
   CHECK(parse_json(result.out)["record"]["status"] == "incorrect");
@@ -70,12 +70,12 @@ TEST_CASE("weights that were prepared wrongly make a wrong result") {
 TEST_CASE("preparation is given no input but weights, and calls write no prepared memory") {
   Sandbox box;
   const ProgramResult reads =
-      evaluate(box, "\"args\": [\"weight\", \"columns\"", "\"args\": [\"x\", \"columns\"");
+      evaluate_changed(box, "\"args\": [\"weight\", \"columns\"", "\"args\": [\"x\", \"columns\"");
   INFO(reads.err);
   const Json read = parse_json(reads.out)["record"];
   CHECK(read["gate"] == "weights_only");
   CHECK(read["message"].get<std::string>().find("'x', which is no weight") != std::string::npos);
-  const ProgramResult writes = evaluate(
+  const ProgramResult writes = evaluate_changed(
       box, "  if (column >= n) return;",
       "  if (column == 0 && first == 0) const_cast<scalar_t*>(columns)[0] = static_cast<scalar_t>(7.0f);\n"
       "  if (column >= n) return;");
