@@ -145,6 +145,10 @@ def copy_bandwidth_gbps(torch, timer):
 
 
 def time_all(torch, instance, options):
+    if any(tensor.dtype in ("int32", "int64") for tensor in instance.inputs):
+        print(f"# {instance.definition}: not timed, for only the program draws its indices: alphakernel baselines",
+              file=sys.stderr)
+        return []
     timer = Timer(torch)
     set_precision(torch, instance.params)
     print(f"# PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}, {instance.definition}; copy bandwidth "

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "app/baselines/drawn_integers.h"
 #include "app/baselines/turn_row.h"
 #include "baseline_python_files.h"
 #include "core/error.h"
@@ -92,13 +93,16 @@ Json plan_json(const PytorchTurnsRequest& request, const Workload& workload) {
   return to_json(plans->front().plan);
 }
 
-Json workload_json(const PytorchTurnsRequest& request, const Workload& workload) {
+/// drawn: a folder for values that the other process cannot draw. A problem's own file draws all of its inputs.
+Json workload_json(const PytorchTurnsRequest& request, const Workload& workload, const fs::path& drawn) {
   const AxisValues sizes = all_sizes(request.problem, workload);
   Json json{{"name", workload.name},
             {"axes", sizes},
             {"inputs", Json::array()},
             {"outputs", Json::array()},
-            {"plan", plan_json(request, workload)}};
+            {"plan", plan_json(request, workload)},
+            {"drawn", request.problem.python ? Json::object()
+                                             : write_drawn_integers(request.problem, workload, drawn)}};
   for (const TensorSpec& tensor : request.problem.definition.inputs)
     json["inputs"].push_back(input_json(tensor, sizes));
   for (const TensorSpec& tensor : request.problem.definition.outputs)
@@ -106,11 +110,11 @@ Json workload_json(const PytorchTurnsRequest& request, const Workload& workload)
   return json;
 }
 
-Json workloads_json(const PytorchTurnsRequest& request) {
+Json workloads_json(const PytorchTurnsRequest& request, const fs::path& folder) {
   Json list = Json::array();
   for (const Workload& workload : request.problem.workloads)
     if (std::ranges::find(request.workloads, workload.name) != request.workloads.end())
-      list.push_back(workload_json(request, workload));
+      list.push_back(workload_json(request, workload, folder / "drawn" / std::to_string(list.size())));
   return list;
 }
 
@@ -119,7 +123,7 @@ Json request_json(const PytorchTurnsRequest& request, const fs::path& folder) {
   Json json{{"subject", subject_json(request.problem, folder / "packages")},
             {"cubin", nullptr},
             {"symbols", Json::object()},
-            {"workloads", workloads_json(request)},
+            {"workloads", workloads_json(request, folder)},
             {"baselines", request.baselines},
             {"rounds", request.rounds},
             {"rehearse", request.rehearse},

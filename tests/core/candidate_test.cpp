@@ -163,10 +163,10 @@ TEST_CASE("the points of a space come in row-major order and satisfy the constra
 }
 
 TEST_CASE("constraints rule points out through names that follow from tunables, and wait for axes") {
-  const std::string source =
-      replaced(replaced(kSource, R"("let":         {)",
-                        R"("let": {"THREADS": "BLOCK // VEC", "WARPS": "THREADS // 32", "LOOPS": "N // BLOCK", )"),
-               R"(["BLOCK)", R"(["WARPS >= 4", "LOOPS >= 2", "BLOCK)");
+  const std::string source = replaced(
+      replaced(kSource, R"("let":         {)",
+               R"("let": {"THREADS": "BLOCK // VEC", "WARPS": "THREADS // 32", "LOOPS": "N // BLOCK", )"),
+      R"(["BLOCK)", R"(["WARPS >= 4", "LOOPS >= 2", "BLOCK)");
   const LaunchPlan plan = candidate_of(source).plan;
   const std::vector<TunableValues> few_warps{
       {{"BLOCK", 128}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 2}}};

@@ -6,6 +6,7 @@ On a machine without a GPU it runs on the CPU and has wall times only.
 """
 import ctypes
 import json
+import math
 import os
 import random
 import signal
@@ -105,7 +106,8 @@ class File(Pytorch):
 
 
 class DrawnSet:
-    """Inputs of a problem that comes with AlphaKernel: normal values, small integers, scalars as they are."""
+    """Inputs of a problem that comes with AlphaKernel: normal values, small integers, scalars as they are; indices,
+    lengths and offsets from files, as the problem draws them."""
 
     def __init__(self, request, seed, device):
         self.request, self.device = request, device
@@ -117,10 +119,13 @@ class DrawnSet:
 
     def move(self, seed):
         generator = torch.Generator(self.device).manual_seed(seed)
-        self.tensors = {name: dtype if shape is None else self.drawn(shape, torch_dtype(dtype), generator)
+        self.tensors = {name: dtype if shape is None else self.drawn(name, shape, torch_dtype(dtype), generator)
                         for name, shape, dtype in self.request["inputs"]}
 
-    def drawn(self, shape, dtype, generator):
+    def drawn(self, name, shape, dtype, generator):
+        if name in self.request["drawn"]:
+            values = torch.from_file(self.request["drawn"][name], size=math.prod(shape), dtype=torch.int64)
+            return values.view(shape).to(self.device, dtype, copy=True)
         if dtype.is_floating_point:
             return torch.randn(shape, generator=generator, device=self.device, dtype=torch.float32).to(dtype)
         low, high = (0, 2) if dtype is torch.bool else (-3, 4)

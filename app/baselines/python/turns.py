@@ -258,7 +258,8 @@ class Job:
         """What the first side says of the kernel and the second of the baseline, which each opens first, so that the
         other part is not in its peak memory. In a rehearsal all is eager PyTorch."""
         common = {name: self.request[name] for name in ("subject", "cubin", "symbols", "tf32")}
-        common.update({name: self.task[name] for name in ("axes", "inputs", "outputs", "plan")}, seeds=new_seeds())
+        common.update({name: self.task[name] for name in ("axes", "inputs", "drawn", "outputs", "plan")},
+                      seeds=new_seeds())
         modes = {"kernel": "eager", "baseline": "eager" if rehearsal or baseline == "self" else baseline}
         compiled = {"kernel": not rehearsal, "baseline": not rehearsal and baseline == "self"}
         opened = []
