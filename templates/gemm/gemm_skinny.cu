@@ -352,7 +352,7 @@ __global__ void __launch_bounds__(WARPS * 32 + 32, PER_SM)
     ak::publish_barriers();
   }
   __syncthreads();
-  if constexpr (CLUSTER > 1) ak::cluster_sync();
+  if constexpr (SHARE > 1) ak::cluster_sync();  // before others fill this block's slices
 
   const int rank = CLUSTER > 1 ? static_cast<int>(ak::cluster_rank()) : 0;
   const int warp = ak::uniform(threadIdx.x / 32), group = warp / 4;

@@ -215,8 +215,8 @@ def taken(request):
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
-def rehearsed(folder, form, source, tensors, baselines=("eager",), name="reference.py", **change):
-    """The lines of a rehearsal of a file, whose kernel takes `tensors`."""
+def rehearsed(folder, form, source, tensors, baselines=("eager",), name="reference.py", drawn=None, **change):
+    """The lines of a rehearsal of a file, whose kernel takes `tensors`; drawn: files of integers, by input."""
     root = pathlib.Path(folder)
     (root / "packages").mkdir(exist_ok=True)
     if not (root / "packages" / "alphakernel_reference").exists():
@@ -224,7 +224,8 @@ def rehearsed(folder, form, source, tensors, baselines=("eager",), name="referen
     (root / name).write_text(source)
     subject = {"kind": "reference", "file": str(root / name), "form": form, "options": {},
                "package": str(root / "packages")}
-    workload = {"name": "small", "axes": {"M": 3, "N": 31, "K": 5}, "inputs": tensors[0], "outputs": tensors[1], "plan": None}
+    workload = {"name": "small", "axes": {"M": 3, "N": 31, "K": 5}, "inputs": tensors[0], "drawn": drawn or {},
+                "outputs": tensors[1], "plan": None}
     request = {"subject": subject, "cubin": None, "symbols": {}, "baselines": list(baselines), "rounds": 2,
                "workloads": [workload], "rehearse": True, "tf32": False}
     code, lines, said = taken(dict(request, **change))
@@ -265,6 +266,21 @@ def test_a_shipped_problem_takes_turns_and_an_unknown_one_says_what_to_do():
         assert len(rows_in(lines)) == 1, lines
         lines = rehearsed(folder, "function", FUNCTION % "", SOFTMAX, subject=dict(softmax, problem="mine"))
         assert "no PyTorch expression of the problem mine" in faults_in(lines)[0], lines
+
+
+def test_indices_of_a_shipped_problem_come_from_the_request():
+    if importlib.util.find_spec("torch") is None:
+        return
+    masked = {"kind": "expression", "problem": "grouped_gemm", "params": {"dtype": "float32", "layout": "masked"}}
+    inputs = [["x", [6, 4], "float32"], ["w", [2, 5, 4], "float32"], ["groups", [2], "int32"]]
+    with tempfile.TemporaryDirectory() as folder:
+        counts = pathlib.Path(folder, "groups")
+        counts.write_bytes(struct.pack("<2q", 3, 1))
+        tensors = (inputs, [output("out", [6, 5], "float32")])
+        lines = rehearsed(folder, "function", "", tensors, subject=masked, drawn={"groups": str(counts)})
+        assert len(rows_in(lines)) == 1, lines
+        counts.write_bytes(struct.pack("<q", 3))
+        assert not rows_in(rehearsed(folder, "function", "", tensors, subject=masked, drawn={"groups": str(counts)}))
 
 
 def test_what_cannot_be_timed_is_a_fault_and_the_others_go_on():

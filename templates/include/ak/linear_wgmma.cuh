@@ -17,6 +17,7 @@
 #include <ak/clusters.cuh>
 #include <ak/linear_results.cuh>
 #include <ak/linear_ring.cuh>
+#include <ak/linear_staging.cuh>
 #include <ak/wgmma.cuh>
 
 namespace ak {
@@ -28,15 +29,14 @@ struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
 
-  static constexpr int kThreads = (CONSUMERS + 1) * 128;
-  static constexpr int kGroupLines = 64 * BLOCKS, kLineGroups = CONSUMERS / K_GROUPS;
-  static constexpr int kLines = kGroupLines * kLineGroups, kUnits = BK / W::kUnitDepth;
-  using Ring = LinearRing<W, kLineGroups, kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
+  using Staging = LinearStaging<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
+  using Sums = typename Staging::Sums;
+  using Share = typename Staging::Share;
+  static constexpr int kThreads = (CONSUMERS + 1) * 128, kUnits = BK / W::kUnitDepth;
+  static constexpr int kGroupLines = Staging::kGroupLines, kChunkBytes = Staging::kBytes;
+  using Ring = LinearRing<W, Staging::kLineGroups, Staging::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
-  static constexpr int kChunk = SPLIT_K > 1 ? BM : BM < 32 ? BM : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;
-  static constexpr int kPitch = kGroupLines + 4;  // neighbouring pairs of columns then meet different banks
-  static constexpr int kArea = kChunk * kPitch, kChunkBytes = CONSUMERS * kArea * 4;  // an area for every consumer
   static constexpr int kBarriersAt =  // from the first multiple of 1024
       SPLIT_K == 1                 ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
@@ -44,19 +44,9 @@ struct LinearWgmma {
   // Dynamic shared memory of the launch; the plan computes the same.
   static constexpr int kShared = 1024 + kBarriersAt + STAGES * 16;
   // Every group keeps a slice until it has the next one, and one more has to be on its way.
-  static_assert(CONSUMERS % K_GROUPS == 0 && K_GROUPS < STAGES);
+  static_assert(K_GROUPS < STAGES);
   static_assert(kUnits % 2 == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
   using Product = Wgmma<X, BM>;
-  struct Sums {
-    Sum d[BLOCKS][BM / 2];
-  };
-
-  // Which lines a consumer has, and which of the slices.
-  struct Share {
-    int lines, turn;
-    __device__ explicit Share(int consumer) : lines(consumer % kLineGroups), turn(consumer / kLineGroups) {}
-    __device__ __forceinline__ bool takes(int slice) const { return K_GROUPS == 1 || slice % K_GROUPS == turn; }
-  };
 
   // ---- sums
 
@@ -153,77 +143,6 @@ struct LinearWgmma {
     }
   }
 
-  // ---- results
-
-  // Sums of the rows of a chunk into a consumer's area of shared memory: [row][line].
-  static __device__ __forceinline__ void stage_chunk(Sum* staged, const Sums& sums, int chunk) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-#pragma unroll
-    for (int part = 0; part < BM / kChunk; ++part) {
-      if (part != chunk) continue;
-#pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) {
-#pragma unroll
-        for (int i = 0; i < kChunk / 2; ++i) {
-          const int row = i / 4 * 8 + lane % 4 * 2 + i % 2, line = b * 64 + warp * 16 + lane / 4 + i / 2 % 2 * 8;
-          staged[row * kPitch + line] = sums.d[b][part * (kChunk / 2) + i];
-        }
-      }
-    }
-  }
-
-  // Consumers with the same lines add their sums up, in the order of their turns.
-  template <class Store>
-  static __device__ __forceinline__ void write_tile(Sum* staged, const LinearWork& work, const Tile& tile,
-                                                    const Share& share, const Sums& sums, const Store& store) {
-    constexpr int kAcross = kGroupLines / Store::kLines, kTogether = K_GROUPS * 128;
-    Sum* first_area = staged + share.lines * kArea;
-    const int first_line = tile.line + share.lines * kGroupLines;
-#pragma unroll
-    for (int chunk = 0; chunk < BM / kChunk; ++chunk) {
-      const int first_row = tile.row + chunk * kChunk;
-      if (first_row >= work.rows) break;
-      named_barrier<kTogether>(share.lines + 1);  // the chunk before has been read
-      stage_chunk(first_area + share.turn * kLineGroups * kArea, sums, chunk);
-      named_barrier<kTogether>(share.lines + 1);
-      for (int i = share.turn * 128 + threadIdx.x % 128; i < kChunk * kAcross; i += kTogether) {
-        const int row = i / kAcross, line = i % kAcross * Store::kLines;
-        if (first_row + row < work.rows && first_line + line < work.lines) {
-          Sum values[Store::kLines];
-          load_sums(values, shared_address(first_area + row * kPitch + line));
-#pragma unroll
-          for (int turn = 1; turn < K_GROUPS; ++turn) {
-            add_sums(values, shared_address(first_area + turn * kLineGroups * kArea + row * kPitch + line));
-          }
-          store(values, first_row + row, first_line + line);
-        }
-      }
-    }
-  }
-
-  // A share of the tile for this block of the cluster: adds the sums of all ranks, in their order.
-  template <class Store>
-  static __device__ __forceinline__ void write_share(Sum* areas, const LinearWork& work, const Tile& tile,
-                                                     int rank, const Store& store) {
-    constexpr int kAcross = kLines / Store::kLines;
-    const u32 staged = shared_address(areas);
-    const int rows = min(BM, work.rows - tile.row);
-    for (int i = rank * CONSUMERS * 128 + threadIdx.x; i < rows * kAcross; i += SPLIT_K * CONSUMERS * 128) {
-      const int row = i / kAcross, line = i % kAcross * Store::kLines;
-      if (tile.line + line >= work.lines) continue;
-      const u32 at = staged + (line / kGroupLines * kArea + row * kPitch + line % kGroupLines) * 4;
-      Sum sums[Store::kLines] = {};
-#pragma unroll
-      for (int from = 0; from < SPLIT_K; ++from) {
-#pragma unroll
-        for (int turn = 0; turn < K_GROUPS; ++turn) {
-          add_remote(sums, remote_address(at + turn * kLineGroups * kArea * 4, from));
-        }
-      }
-      store(sums, tile.row + row, tile.line + line);
-    }
-  }
-
   // ---- the kernel
 
   // All of it. map_x: boxes of 128 bytes of k by BM / SHARE rows, swizzled; x's rows are multiples of 16 bytes.
@@ -261,11 +180,11 @@ struct LinearWgmma {
         sum_up(ring, place, tile, share, sums, scales);
         if constexpr (SPLIT_K > 1) {          // such a launch has a cluster for every tile
           named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
-          stage_chunk(staged + group * kArea, sums, 0);
+          Staging::stage_chunk(staged + group * Staging::kArea, sums, 0);
           cluster_sync();
-          write_share(staged, work, tile, rank, store);
+          Staging::write_share(staged, work, tile, rank, store);
         } else {
-          write_tile(staged, work, tile, share, sums, store);
+          Staging::write_tile(staged, work, tile, share, sums, store);
         }
       }
     }
