@@ -14,13 +14,8 @@ namespace {
 constexpr std::uint64_t kSeed = 1;  // the values change nothing about the time but by their distribution
 
 std::string drawn_bytes(const std::string& tensor, const ak_random::Draw& draw) {
-  const auto words = tensor_key(kSeed, tensor);
-  const ak_random::Key key{words[0], words[1]};
-  std::vector<long long> values;
-  values.reserve(static_cast<std::size_t>(draw.count));
-  for (std::int64_t i = 0; i < draw.count; ++i)
-    values.push_back(ak_random::integer_element(key, static_cast<std::uint64_t>(i), draw));
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(long long)};
+  const std::vector<std::int64_t> values = random_integers(kSeed, tensor, draw);
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(std::int64_t)};
 }
 
 }  // namespace

@@ -35,6 +35,17 @@ Key tensor_key(std::uint64_t seed, std::string_view tensor) {
   return {key.x, key.y};
 }
 
+std::vector<std::int64_t> random_integers(std::uint64_t seed, std::string_view tensor,
+                                          const ak_random::Draw& draw) {
+  const Key words = tensor_key(seed, tensor);
+  const ak_random::Key key{words[0], words[1]};
+  std::vector<std::int64_t> values;
+  values.reserve(static_cast<std::size_t>(draw.count));
+  for (std::int64_t i = 0; i < draw.count; ++i)
+    values.push_back(ak_random::integer_element(key, static_cast<std::uint64_t>(i), draw));
+  return values;
+}
+
 double random_scalar(Key key, const ak_random::Draw& draw) {
   return ak_random::chosen({key[0], key[1]}, 0, draw);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/plan/dtype.h"
 #include "core/plan/random_values.cuh"
@@ -17,6 +18,10 @@ namespace ak {
 
 /// Key of one tensor's stream: mixes the run's seed with the tensor's name.
 [[nodiscard]] std::array<std::uint32_t, 2> tensor_key(std::uint64_t seed, std::string_view tensor);
+
+/// All elements of an integer tensor, as `draw` and the run's seed give them.
+[[nodiscard]] std::vector<std::int64_t> random_integers(std::uint64_t seed, std::string_view tensor,
+                                                        const ak_random::Draw& draw);
 
 /// A scalar by value: one of the numbers of `draw`, which has some.
 [[nodiscard]] double random_scalar(std::array<std::uint32_t, 2> key, const ak_random::Draw& draw);

@@ -62,14 +62,12 @@ struct DrawnIntegers {
  private:
   /// The values; of where parts begin and end, the lengths of the parts.
   [[nodiscard]] std::vector<std::int64_t> drawn(std::uint64_t seed) const {
-    const auto words = tensor_key(seed, name.input);
-    const ak_random::Key key{words[0], words[1]};
-    std::vector<std::int64_t> values;
+    std::vector<std::int64_t> values = random_integers(seed, name.input, draw);
+    if (!draws_offsets(draw.kind)) return values;
     std::int64_t before = 0;
-    for (std::int64_t i = 0; i < draw.count; ++i) {
-      const std::int64_t value = ak_random::integer_element(key, static_cast<std::uint64_t>(i), draw);
-      const std::int64_t begin = std::exchange(before, value);
-      values.push_back(!draws_offsets(draw.kind) ? value : i % draw.row == 0 ? 0 : value - begin);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int64_t begin = std::exchange(before, values[i]);
+      values[i] = static_cast<std::int64_t>(i) % draw.row == 0 ? 0 : values[i] - begin;
     }
     return values;
   }

@@ -52,10 +52,11 @@ struct LinearWgmma {
 
   // Products of a slice, a unit at a time: the operands of one are unpacked while the products of the one before run.
   // At the end the last unit's are under way. previous: stage to release once its products have ended, or -1.
-  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int lines, Sums& sums, bool first,
+  // group: of lines.
+  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int group, Sums& sums, bool first,
                                                   int previous) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + lines * BLOCKS * Ring::kStripBytes;
+    const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + group * BLOCKS * Ring::kStripBytes;
     u32 a[2][BLOCKS][W::kSteps][4];
 #pragma unroll
     for (int unit = 0; unit < kUnits; ++unit) {
