@@ -16,7 +16,7 @@ except ImportError:
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv.pop(1))))
 from python import task_yaml  # noqa: E402
-from python.describing import axes, formulas, own_draws  # noqa: E402
+from python.describing import axes, formulas, own_draws, own_weights  # noqa: E402
 from python.describing.describe import answered  # noqa: E402
 from python.problems import TaskError  # noqa: E402
 from python.task import load  # noqa: E402
@@ -139,6 +139,48 @@ class OwnDraws(Files):
                       ["return [torch.rand(rows).expand(columns, rows)]"],
                       ["return [torch.rand(rows) * torch.rand(())]"],
                       ["return [torch.tril(torch.rand(rows, rows))]"]):
+            with self.subTest(lines=lines):
+                self.assertEqual(self.kinds(*lines), {})
+
+
+WEIGHTS = """
+    import torch
+    import torch.nn as nn
+    features = 8
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            %s
+        def forward(self, x):
+            return x
+    def get_inputs():
+        return [torch.rand(features)]
+    def get_init_inputs():
+        return []
+"""
+
+
+class OwnWeights(Files):
+    def kinds(self, *lines):
+        return own_weights.kinds(load(self.file(WEIGHTS % "\n            ".join(lines))), {}, 1)
+
+    def test_weights_straight_from_an_initialiser_have_one_of_our_kinds(self):
+        self.assertEqual(self.kinds("self.norm = nn.LayerNorm(features)"),
+                         {"norm_weight": "constant(1)", "norm_bias": "constant(0)"})
+        self.assertEqual(self.kinds("self.linear = nn.Linear(16, features)"),
+                         {"linear_weight": "uniform(scale=0.25)", "linear_bias": "uniform(scale=0.25)"})
+        self.assertEqual(self.kinds("self.bias = nn.Parameter(torch.randn(features))"), {"bias": "normal(scale=1)"})
+        self.assertEqual(self.kinds("self.table = nn.Embedding(4, features)"), {"table_weight": "normal(scale=1)"})
+
+    def test_weights_that_are_computed_or_belong_together_have_none(self):
+        for lines in (["self.a = nn.Parameter(torch.randn(features) * torch.randn(features))"],
+                      ["self.a = nn.Parameter(torch.randn(features))", "self.a.data[0] = 0"],
+                      ["self.a = nn.Parameter(torch.randn(features)[2:])"],
+                      ["self.a = nn.Parameter(torch.randn(features))", "self.b = nn.Parameter(self.a.detach() + 1)"],
+                      ["self.a = nn.Parameter(torch.randn(4, 2))", "self.b = nn.Parameter(self.a.detach()[1:])"],
+                      ["self.table = nn.Embedding(4, features, padding_idx=0)"],
+                      ["self.a = nn.Parameter(nn.init.trunc_normal_(torch.empty(features)))"],
+                      ["self.a = nn.Parameter(nn.init.orthogonal_(torch.empty(4, 4)))"]):
             with self.subTest(lines=lines):
                 self.assertEqual(self.kinds(*lines), {})
 

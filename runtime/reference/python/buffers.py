@@ -1,9 +1,9 @@
 """Output buffers among a file's inputs: memory that it is handed to write its results into, and no input."""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import values
+from .modes import Mode
 from .problems import TaskError
 from .precision import operator_name
 
@@ -11,7 +11,7 @@ ALLOCATING = frozenset("empty empty_like empty_strided new_empty new_empty_strid
 COPYING = frozenset("clone _to_copy".split())
 
 
-class _Allocations(TorchDispatchMode):
+class _Allocations(Mode):
     """Which tensors have been allocated and not written since."""
 
     def __init__(self):

@@ -4,9 +4,9 @@ They are made in the operators that PyTorch's dispatcher meets, by names such as
 """
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import trace
+from .modes import Mode
 from .precision import operator_name, written_back
 
 PREFIX = "aten_"
@@ -26,7 +26,7 @@ def tensors_of(arguments):
             yield from tensors_of(part)
 
 
-class Operators(TorchDispatchMode):
+class Operators(Mode):
     """Counts the computing operators that have run, by names such as `sigmoid_2`."""
 
     def __init__(self):

@@ -3,7 +3,8 @@
 import contextlib
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .modes import Mode
 
 # Narrower types are formats in which data is stored: to round to them is part of what is computed.
 WORKING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -43,7 +44,7 @@ def written_back(function, given, used, result):
     return result
 
 
-class _Mode(TorchDispatchMode):
+class _Mode(Mode):
     """Runs every operator through `compute`; `notes` collects what deviates, each once."""
 
     def __init__(self, notes):

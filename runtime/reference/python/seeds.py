@@ -14,7 +14,7 @@ try:
 except ImportError:
     numpy = None
 
-_seed_torch, _seed_random = torch.manual_seed, random.seed
+_seed_cuda, _seed_random = torch.cuda.manual_seed_all, random.seed
 _seed_numpy = numpy.random.seed if numpy else None
 
 
@@ -33,6 +33,13 @@ def derived(purpose, seed):
     """A seed for one purpose: what is drawn for two of them shows no likeness."""
     digest = hashlib.blake2b(repr((purpose, seed)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
+
+
+def _seed_torch(seed):
+    """torch.manual_seed for the devices that there are: for each other one it formats a stack, 10 ms in a long one."""
+    if torch.cuda.is_initialized() or torch.cuda.is_available():
+        _seed_cuda(int(seed))
+    return torch.default_generator.manual_seed(int(seed))
 
 
 def seed_everything(seed):

@@ -18,11 +18,8 @@ import sys
 import traceback
 import warnings
 
-import torch
-
 from . import confinement, rehearsal, serve
 from .describing import describe
-from .precision import precision_of
 
 ENTRIES = {"serve": serve, "describing.describe": describe, "rehearsal": rehearsal}
 LISTENER, LIFELINE = 4, 5  # what the process inherited: a socket, and a pipe whose end is its end
@@ -171,17 +168,8 @@ class Starter:
             connection.close()
 
 
-def import_modes():
-    """The first operator under a mode has PyTorch 2 import torch._dynamo and 800 more modules: half of the whole import.
-    Nothing here may start CUDA, of which a copy could use nothing."""
-    for name in ("exact", "declared"):
-        with precision_of(name, []):
-            torch.ones(1).double()
-
-
 def main(stream, launch):
     stream.close()
-    import_modes()
     # Of PyTorch's and NumPy's threads none has work here; a newer Python warns of every copy.
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork")
     gc.freeze()  # copies share what is there

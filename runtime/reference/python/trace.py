@@ -3,9 +3,9 @@
 import math
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import collapsing, matrices
+from .modes import Mode
 from .precision import operator_name
 
 try:
@@ -67,7 +67,7 @@ class Step:
         self.axis = None
 
 
-class Tracer(TorchDispatchMode):
+class Tracer(Mode):
     """Records a step for every operator of a run."""
 
     def __init__(self, inputs=()):

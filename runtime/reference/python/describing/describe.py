@@ -13,8 +13,8 @@ from ..randomness import is_random
 from ..seeds import seed_everything
 from ..task import load
 from . import (
-    axes as axis_finder, formulas, independence, needs, neighbours, own_draws, starting_kernel, task_probe, ties,
-    work)
+    axes as axis_finder, formulas, independence, needs, neighbours, own_draws, own_weights, starting_kernel, task_probe,
+    ties, work)
 from .described_values import CHOOSING, Values
 from .judging import same
 from .looking import looks_at_values
@@ -387,11 +387,13 @@ class Description:
         self.options["omit"] = self.task.options["omit"] = places
 
     def _drawn_alike(self):
-        """Inputs that one of our kinds draws as the file does, at all sizes."""
-        points = [self.samples.base, list(self.samples.every())[-1]]
-        first, *others = (own_draws.kinds(self.task.instance(dict(point)), seed) for point in points for seed in (1, 2))
+        """Inputs and weights that one of our kinds draws as the file does, at all sizes."""
+        points = [dict(point) for point in (self.samples.base, list(self.samples.every())[-1])]
+        first, *others = ({**own_draws.kinds(self.task.instance(point), seed),
+                           **own_weights.kinds(self.task, point, seed)} for point in points for seed in (1, 2))
+        taken = {*self.values.free, *self.values.instance.weights}
         return {name: kind for name, kind in first.items()
-                if name in self.values.free and all(other.get(name) == kind for other in others)}
+                if name in taken and all(other.get(name) == kind for other in others)}
 
     def _look_at_ties(self):
         """Indices of equal elements: told by what they select where the format can say it, else without ties."""

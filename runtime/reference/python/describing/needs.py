@@ -8,8 +8,8 @@ import itertools
 import random
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..modes import Mode
 from ..problems import TaskError
 from . import formulas
 
@@ -101,7 +101,7 @@ def _other(tensor, part, kind):
     return changed
 
 
-class _Replaced(TorchDispatchMode):
+class _Replaced(Mode):
     """Gives a part of the first result of operator number `position` other values."""
 
     def __init__(self, position, part, kind):

@@ -108,8 +108,8 @@ def kinds(instance, seed=1):
         if entry is not None and not entry[0].spoiled:
             found[name] = entry
             draws.append(entry[0])
-    return {name: _text(*entry[1:]) for name, entry in found.items() if draws.count(entry[0]) == 1}
+    return {name: text(*entry[1:]) for name, entry in found.items() if draws.count(entry[0]) == 1}
 
 
-def _text(kind, scale, shift):
-    return "%s(scale=%.17g%s)" % (kind, abs(scale), ", shift=%.17g" % shift if shift else "")
+def text(kind, scale, shift):
+    return "%s(scale=%.9g%s)" % (kind, abs(scale), ", shift=%.9g" % shift if shift else "")

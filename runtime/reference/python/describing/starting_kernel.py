@@ -3,9 +3,9 @@
 import json
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..buffers import storage
+from ..modes import Mode
 from ..precision import operator_name
 from .elementwise import Unknown
 from .product import Product
@@ -36,7 +36,7 @@ class Call:
         self.kwargs = {key: part for key, part in kwargs.items() if part is not None}
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(Mode):
     def __init__(self):
         super().__init__()
         self.calls = []
