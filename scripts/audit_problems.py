@@ -10,6 +10,7 @@ folder), seconds, reason. A row that the output has already is kept, so that an 
 Exit code 1 where a folder is neither degenerate nor passed its audit.
 """
 import argparse
+import concurrent.futures
 import csv
 import json
 import os
@@ -117,6 +118,7 @@ def arguments():
     parser.add_argument("--program", default="alphakernel", help="program to run")
     parser.add_argument("--device", default="emulator", help="device that audits (default: emulator)")
     parser.add_argument("--limit", type=int, default=600, help="seconds for one folder (default: 600)")
+    parser.add_argument("--jobs", type=int, default=1, help="audits at once (default: 1)")
     return parser.parse_args()
 
 
@@ -124,14 +126,16 @@ def main():
     options = arguments()
     rows = known_rows(options.output)
     rows.update({row["folder"]: row for row in not_made(options.imported)})
-    folders = sorted(path.parent for path in options.folder.glob("*/problem.json"))
-    for number, folder in enumerate(folders, 1):
-        if folder.name not in rows:
-            rows[folder.name] = row_of(folder, options)
+    folders = [path.parent for path in sorted(options.folder.glob("*/problem.json"))]
+    left = [folder for folder in folders if folder.name not in rows]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        audits = [pool.submit(row_of, folder, options) for folder in left]
+        for number, audit in enumerate(concurrent.futures.as_completed(audits), len(folders) - len(left) + 1):
+            row = audit.result()
+            rows[row["folder"]] = row
             write(options.output, rows)
-        row = rows[folder.name]
-        print("%d of %d: %s: %s%s" % (number, len(folders), folder.name, row["audit"],
-                                      ", degenerate" if str(row["degenerate"]) == "1" else ""), file=sys.stderr)
+            print("%d of %d: %s: %s%s" % (number, len(folders), row["folder"], row["audit"],
+                                          ", degenerate" if row["degenerate"] else ""), file=sys.stderr)
     write(options.output, rows)
     made = sum(str(row["made"]) == "1" for row in rows.values())
     passed = sum(row["audit"] == "passed" for row in rows.values())

@@ -16,6 +16,7 @@ import csv
 import glob
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,7 +81,7 @@ class Sampler(threading.Thread):
             last = now
 
 
-def session(folders, evaluations, work):
+def session(folders, evaluations, limit_s, work):
     database, manifest = work / "results" / "experiment.db", work / "session.json"
     runs = [{"problem": str(folder), "name": folder.name.lower()[:40], "max_evaluations": int(evaluations), "seed": 1}
             for folder in folders]
@@ -91,7 +92,11 @@ def session(folders, evaluations, work):
     with (work / "session.log").open("w") as log, \
             subprocess.Popen([str(word) for word in command], stdout=log, stderr=log) as process:
         sampler = Sampler(process.pid)
-        code = process.wait()
+        try:
+            code = process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # it ends with what it has found
+            code = process.wait()
     wall = time.monotonic() - started
     sampler.ended.set()
     counted = subprocess.run(["alphakernel", "query", "--db", database, "--format", "csv",
@@ -109,6 +114,7 @@ def main():
     parser.add_argument("kernelbench", type=pathlib.Path)
     parser.add_argument("--tasks", default="1,3,9,16,19,20,22,23,36,40,47,88", help="numbers of level 1")
     parser.add_argument("--evaluations", default="40", help="of each search")
+    parser.add_argument("--seconds", type=float, help="ends the session after so many")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("reference_share.csv"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, arguments.output.open("w", newline="", encoding="utf-8") as file:
@@ -121,7 +127,7 @@ def main():
         subprocess.run(["alphakernel", "exchange", "import", work / "tasks", "--problems", work / "problems"],
                        check=True, stdout=subprocess.DEVNULL)
         folders = [folder for number in numbers for folder in (work / "problems").glob(f"{number}_*")]
-        row = session(folders, arguments.evaluations, work)
+        row = session(folders, arguments.evaluations, arguments.seconds, work)
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerow(row)

@@ -14,7 +14,7 @@ import torch
 from . import attempts, channel, device_memory
 from .mutations import Absent
 from .problems import TaskError, explained
-from .repeats import same_result
+from .repeats import choose_repeatable_operators, same_result
 from .randomness import refuse_random_modules
 from .seeds import seed_everything
 from .task import load
@@ -358,5 +358,6 @@ def short(dtype):
 
 def main(stream, launch):
     torch.set_num_threads(launch["threads"] or torch.get_num_threads())
+    choose_repeatable_operators()
     exchange = mmap.mmap(EXCHANGE, 0)
     channel.serve(stream, Server(exchange, launch).handlers())

@@ -16,6 +16,7 @@ CHOOSING = frozenset("""amax amin max min argmax argmin aminmax topk sort maximu
 NONE, WITHIN, BEYOND = "none", "within", "beyond"
 # What a mistake does: a check shows it, none does, it changes nothing at all, it does not run.
 SEEN, UNSEEN, NOTHING, FAILS = "seen", "unseen", "nothing", "fails"
+CLEARLY = 3  # times the tolerance is what shows: audits draw other inputs, and may pass what is nearer (chosen)
 # Kinds whose last element is the largest and the smallest one of its row (docs/problem.md).
 LAST_CHOSEN = (("late_high", "late_spike", 256.0), ("late_low", "late_spike(scale=-1)", -256.0))
 
@@ -255,7 +256,7 @@ class Values:
                 wrong = self._run(*case, "declared", name)
             except (TaskError, ValueError):
                 return FAILS
-            if any_beyond(wrong, run):
+            if any_beyond(wrong, run, CLEARLY):
                 return SEEN
             alike = alike and all(same(a, b) for a, b in zip(run[0], wrong))
         return NOTHING if alike else UNSEEN

@@ -53,8 +53,8 @@ def tolerance(twin, right):
     return FACTOR * max(float(errors.max()), FLOOR_ULPS * unit) * scale
 
 
-def beyond(wrong, twin, right):
-    """Is `wrong` outside the tolerance of this output? All three are tensors or None."""
+def beyond(wrong, twin, right, times=1):
+    """Is `wrong` outside so many times the tolerance of this output? The first three are tensors or None."""
     if right is None or not right.numel():
         return False
     if wrong is None or wrong.shape != right.shape:
@@ -63,11 +63,11 @@ def beyond(wrong, twin, right):
         return not same(wrong, twin)
     wrong, right = wrong.double(), right.double()
     # Written so that a NaN where none belongs is outside.
-    fine = ((wrong - right).abs() <= tolerance(twin, right)) | (wrong == right) | (wrong.isnan() & right.isnan())
+    fine = ((wrong - right).abs() <= times * tolerance(twin, right)) | (wrong == right) | (wrong.isnan() & right.isnan())
     return not bool(fine.all())
 
 
-def any_beyond(wrong, run):
+def any_beyond(wrong, run, times=1):
     """The same for all outputs of a run: a pair of the declared and the exact results."""
     declared, exact = run
-    return any(beyond(*three) for three in zip(wrong, declared, exact))
+    return any(beyond(*three, times) for three in zip(wrong, declared, exact))
