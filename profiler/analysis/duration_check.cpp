@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ak::profiler {
 namespace {
 
@@ -22,11 +24,13 @@ double sum(const Profile& profile, const char* metric) {
   return total;
 }
 
-double gaps(const Profile& profile) {
+/// What launches overlap, as a negative number. Time between two is no time of theirs: in a profile the host launches
+/// one after the other, and a tracer makes each launch take tens of microseconds.
+double overlaps(const Profile& profile) {
   double total = 0;
   for (const LaunchProfile& launch : profile.launches) {
     const auto gap = launch.metrics.find("timeline/gap");
-    if (gap != launch.metrics.end()) total += gap->second;
+    if (gap != launch.metrics.end()) total += std::min(gap->second, 0.0);
   }
   return total;
 }
@@ -37,7 +41,7 @@ std::optional<DurationCheck> check_duration(const Profile& profile, const Measur
   const double stamped_ns = sum(profile, "timeline/duration");
   DurationCheck cross_check{
       .event_ns = timed.median_ns,
-      .cupti_ns = stamped_ns > 0 ? stamped_ns + gaps(profile) : sum(profile, "time/duration")};
+      .cupti_ns = stamped_ns > 0 ? stamped_ns + overlaps(profile) : sum(profile, "time/duration")};
   if (cross_check.cupti_ns <= 0 || cross_check.event_ns <= 0) return std::nullopt;
   cross_check.agrees = cross_check.event_ns >= kMinShareOfDurations * cross_check.cupti_ns;
   return cross_check;

@@ -11,8 +11,7 @@ namespace ak::profiler {
 /// A cross-check of an event time: what CUPTI saw the launches of one call take.
 struct DurationCheck {
   double event_ns = 0;  ///< median of the timing
-  /// From the first launch's start to the last one's end; where there are no time stamps, the sum of the
-  /// launches' durations by counters.
+  /// While at least one launch ran; where there are no time stamps, the sum of the launches' durations by counters.
   double cupti_ns = 0;
   /// False: the launches alone take longer than the whole call was timed at, by more than clocks, the state
   /// of the caches and launches that overlap explain.

@@ -59,3 +59,13 @@ TEST_CASE("time stamps are preferred to counters: they know what overlaps") {
   profile.launches[1].metrics["timeline/gap"] = -2e3;
   CHECK(check_duration(profile, timed(30e3))->cupti_ns == 30e3);
 }
+
+TEST_CASE("time between launches is none of theirs: in a profile the host is late with the second one") {
+  Profile profile = profile_of({20e3, 15e3});
+  profile.launches[0].metrics["timeline/duration"] = 36e3;
+  profile.launches[1].metrics["timeline/duration"] = 3e3;
+  profile.launches[1].metrics["timeline/gap"] = 80e3;
+  const auto cross_check = check_duration(profile, timed(38e3));
+  CHECK(cross_check->cupti_ns == 39e3);
+  CHECK(cross_check->agrees);
+}

@@ -7,12 +7,9 @@ ROUNDINGS = 64
 
 
 def choose_repeatable_operators():
-    """Of PyTorch's implementations those whose order of additions is fixed, where there are any: the twin is what an
-    audit takes for an honest kernel, which has to give the same bytes twice."""
+    """Of cuDNN's implementations those whose order of additions is fixed: the twin is what an audit takes for an honest
+    kernel, which has to give the same bytes twice. (torch.use_deterministic_algorithms imports the whole compiler.)"""
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    if hasattr(torch.utils, "deterministic"):
-        torch.utils.deterministic.fill_uninitialized_memory = False  # it has no part in the order
 
 
 def same_result(first, second):
