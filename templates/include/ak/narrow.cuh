@@ -2,8 +2,9 @@
 // Narrow number formats: fp8 (e4m3, e5m2) and int4 in packs, to and from 16 and 32 bits.
 //
 // fp8: two numbers in 16 bits, the first in the low byte; conversions round to nearest even and saturate (one instruction
-// from sm_89 on; before, about 10 of integers a number, and there is no unpacking). int4: eight numbers in 32 bits, the first in the lowest 4 bits. Unpacking int4 puts the bits into the mantissa
-// of a known power of two and takes that away: 11 instructions for eight numbers, no conversion.
+// from sm_89 on; before, about 10 of integers a number, and there is no unpacking). int4: eight numbers in 32 bits, the
+// first in the lowest 4 bits. Unpacking int4 puts the bits into the mantissa of a known power of two and takes that
+// away: 11 instructions for eight numbers, no conversion.
 #pragma once
 
 #include <cuda_bf16.h>
