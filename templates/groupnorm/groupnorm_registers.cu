@@ -15,17 +15,20 @@
     "CAPACITY": "THREADS * ELEMENTS",
     "PART": "512 * LONG_ELEMENTS",
     "CLUSTER": "2 if LENGTH <= 2 * PART else 4 if LENGTH <= 4 * PART else 8 if LENGTH <= 8 * PART else 16",
-    "IN_CLUSTERS": "ARCH >= 90 and WIDE and CAPACITY < LENGTH <= PART * (16 if ARCH == 90 else 8)"
+    "IN_PART": "WIDE and CAPACITY < LENGTH <= PART",
+    "IN_CLUSTERS": "ARCH >= 90 and WIDE and max(CAPACITY, PART) < LENGTH <= PART * (16 if ARCH == 90 else 8)"
   },
   "launches": [
     {"kernel": "group_in_block<VEC>", "grid": ["B * G"], "block": ["THREADS"],
      "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "LENGTH <= CAPACITY and WIDE"},
     {"kernel": "group_in_block<1>", "grid": ["B * G"], "block": ["THREADS"],
      "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "LENGTH <= CAPACITY and not WIDE"},
+    {"kernel": "group_in_cluster", "grid": ["B * G"], "block": [512],
+     "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "IN_PART"},
     {"kernel": "group_in_cluster", "grid": ["B * G * CLUSTER"], "block": [512], "cluster": ["CLUSTER"],
      "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "IN_CLUSTERS"},
     {"kernel": "group_again<VEC>", "grid": ["B * G"], "block": [1024],
-     "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "LENGTH > CAPACITY and WIDE and not IN_CLUSTERS"},
+     "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "LENGTH > CAPACITY and WIDE and not IN_PART and not IN_CLUSTERS"},
     {"kernel": "group_again<1>", "grid": ["B * G"], "block": [1024],
      "args": ["x", "weight", "bias", "epsilon", "y", {"i32": "G"}, {"i32": "C // G"}, {"i32": "S"}], "when": "LENGTH > CAPACITY and not WIDE"}
   ]
@@ -121,7 +124,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_AT_ONCE)
   normalise<THREADS, WIDTH, ELEMENTS / WIDTH, false>(x, weight, bias, epsilon, y, groups, channels, places);
 }
 
-// Two blocks an SM, so that one reads while the other writes.
+// A group a cluster, which may be one block. Two blocks an SM, so that one reads while the other writes.
 __global__ void __launch_bounds__(LONG_THREADS, 2)
     group_in_cluster(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, float epsilon, scalar_t* y,
                      int groups, int channels, int places) {

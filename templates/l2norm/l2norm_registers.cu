@@ -21,17 +21,20 @@
     "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS",
     "PART": "512 * 16",
     "CLUSTER": "2 if N <= 2 * PART else 4 if N <= 4 * PART else 8 if N <= 8 * PART else 16",
-    "IN_CLUSTERS": "ARCH >= 90 and N % VEC == 0 and CAPACITY < N <= PART * (16 if ARCH == 90 else 8)"
+    "IN_PART": "N % VEC == 0 and CAPACITY < N <= PART",
+    "IN_CLUSTERS": "ARCH >= 90 and N % VEC == 0 and max(CAPACITY, PART) < N <= PART * (16 if ARCH == 90 else 8)"
   },
   "launches": [
     {"kernel": "l2norm_rows<VEC>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
     {"kernel": "l2norm_rows<1>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
+    {"kernel": "l2norm_in_clusters", "grid": ["M"], "block": [512],
+     "args": ["x", "y", {"i64": "M"}, {"i32": "N"}], "when": "IN_PART"},
     {"kernel": "l2norm_in_clusters", "grid": ["M * CLUSTER"], "block": [512], "cluster": ["CLUSTER"],
      "args": ["x", "y", {"i64": "M"}, {"i32": "N"}], "when": "IN_CLUSTERS"},
     {"kernel": "l2norm_long_rows<VEC>", "grid": ["M"], "block": [512],
-     "args": ["x", "y", {"i32": "N"}], "when": "N > CAPACITY and N % VEC == 0 and not IN_CLUSTERS"},
+     "args": ["x", "y", {"i32": "N"}], "when": "N > CAPACITY and N % VEC == 0 and not IN_PART and not IN_CLUSTERS"},
     {"kernel": "l2norm_long_rows<1>", "grid": ["M"], "block": [512],
      "args": ["x", "y", {"i32": "N"}], "when": "N > CAPACITY and N % VEC != 0"}
   ]
@@ -39,11 +42,11 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x / max(sqrt(sum of x^2), 1e-12) over each row. A row is in the registers of THREADS_PER_ROW threads, or of a cluster
-// of up to 16 blocks: read once, written once. Embeddings and heads are short: with 16 or 32 threads a row nothing crosses
-// warps, and ROWS_PER_BLOCK rows are under way in a block. Without clusters, beyond their 131072 columns (65536 with
-// clusters of 8), or where no vector divides a long row, l2norm_long_rows reads a row twice. With BLOCKS_PER_SM > 0
-// blocks stay and take rows in turn, reading one while the one before is in work.
+// y = x / max(sqrt(sum of x^2), 1e-12) over each row. A row is in the registers of THREADS_PER_ROW threads, of a block
+// of 512, or of a cluster of up to 16 of these: read once, written once. Embeddings and heads are short: with 16 or 32
+// threads a row nothing crosses warps, and ROWS_PER_BLOCK rows are under way in a block. Without clusters, beyond
+// their 131072 columns (65536 with clusters of 8), or where no vector divides a long row, l2norm_long_rows reads a row
+// twice. With BLOCKS_PER_SM > 0 blocks stay and take rows in turn, reading one while the one before is in work.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -110,7 +113,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE)
   normalise<THREADS_PER_ROW, ROWS_PER_BLOCK, WIDTH, ELEMENTS / WIDTH, false, (BLOCKS_PER_SM > 0)>(x, y, m, n);
 }
 
-// A row a cluster. Two blocks an SM, so that one reads while the other writes.
+// A row a cluster, which may be one block. Two blocks an SM, so that one reads while the other writes.
 __global__ void __launch_bounds__(LONG_THREADS, 2)
     l2norm_in_clusters(const scalar_t* x, scalar_t* y, long long m, int n) {
   normalise<LONG_THREADS, 1, VEC, LONG_ELEMENTS / VEC, true, false>(x, y, m, n);

@@ -1,7 +1,7 @@
 /* alphakernel
 {
   "tunables": {
-    "THREADS_PER_ROW": {"values": [32, 64, 128, 256, 512, 1024], "default": 512},
+    "THREADS_PER_ROW": {"values": [32, 64, 128, 256, 512, 1024], "default": 256},
     "ROWS_PER_BLOCK": {"values": [1, 2, 4, 8], "default": 1},
     "ELEMENTS": {"values": [8, 16, 32], "default": 16},
     "VEC_BYTES": {"values": [8, 16], "default": 16},
@@ -22,17 +22,20 @@
     "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS",
     "PART": "512 * 16",
     "CLUSTER": "2 if N <= 2 * PART else 4 if N <= 4 * PART else 8 if N <= 8 * PART else 16",
-    "IN_CLUSTERS": "ARCH >= 90 and WIDE and CAPACITY < N <= PART * (16 if ARCH == 90 else 8)"
+    "IN_PART": "WIDE and CAPACITY < N <= PART",
+    "IN_CLUSTERS": "ARCH >= 90 and WIDE and max(CAPACITY, PART) < N <= PART * (16 if ARCH == 90 else 8)"
   },
   "launches": [
     {"kernel": "dropped_rows<VEC>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and WIDE"},
     {"kernel": "dropped_rows<1>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and not WIDE"},
+    {"kernel": "dropped_in_clusters", "grid": ["M"], "block": [512],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "IN_PART"},
     {"kernel": "dropped_in_clusters", "grid": ["M * CLUSTER"], "block": [512], "cluster": ["CLUSTER"],
      "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "IN_CLUSTERS"},
     {"kernel": "dropped_long_rows<VEC>", "grid": ["M"], "block": [512],
-     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i32": "N"}], "when": "N > CAPACITY and WIDE and not IN_CLUSTERS"},
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i32": "N"}], "when": "N > CAPACITY and WIDE and not IN_PART and not IN_CLUSTERS"},
     {"kernel": "dropped_long_rows<1>", "grid": ["M"], "block": [512],
      "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i32": "N"}], "when": "N > CAPACITY and not WIDE"}
   ]
@@ -40,11 +43,12 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = dropout((x - mean) / sqrt(variance + 1e-5) * weight + bias) over each row; mask: which elements stayed. A row is in
-// the registers of THREADS_PER_ROW threads, or of a cluster of up to 16 blocks: read once, written once. Random numbers
-// belong to elements, not to threads (ak/philox.cuh), and are made four at a time while the row is on its way.
-// Without clusters, beyond their 131072 columns (65536 with clusters of 8), or where no vector divides a long row,
-// dropped_long_rows reads a row again for each sum. With BLOCKS_PER_SM > 0 blocks stay and take rows in turn.
+// y = dropout((x - mean) / sqrt(variance + 1e-5) * weight + bias) over each row; mask: which elements stayed. A row is
+// in the registers of THREADS_PER_ROW threads, of a block of 512, or of a cluster of up to 16 of these: read once,
+// written once. Random numbers belong to elements, not to threads (ak/philox.cuh), and are made four at a time while
+// the row is on its way. Without clusters, beyond their 131072 columns (65536 with clusters of 8), or where no vector
+// divides a long row, dropped_long_rows reads a row again for each sum. With BLOCKS_PER_SM > 0 blocks stay and take
+// rows in turn.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -52,7 +56,7 @@
 #include <ak/rows.cuh>
 
 #ifndef ALPHAKERNEL
-constexpr int THREADS_PER_ROW = 512;
+constexpr int THREADS_PER_ROW = 256;
 constexpr int ROWS_PER_BLOCK = 1;
 constexpr int ELEMENTS = 16;
 constexpr int VEC_BYTES = 16;
@@ -142,7 +146,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE)
   drop<THREADS_PER_ROW, ROWS_PER_BLOCK, WIDTH, ELEMENTS / WIDTH, false, (BLOCKS_PER_SM > 0)>(x, weight, bias, to, m, n);
 }
 
-// A row a cluster. Two blocks an SM, so that one reads while the other writes.
+// A row a cluster, which may be one block. Two blocks an SM, so that one reads while the other writes.
 __global__ void __launch_bounds__(LONG_THREADS, 2)
     dropped_in_clusters(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
                         const float* p, scalar_t* y, unsigned char* mask, long long m, int n) {

@@ -1,7 +1,7 @@
 /* alphakernel
 {
   "tunables": {
-    "THREADS_PER_ROW": {"values": [32, 64, 128, 256, 512, 1024], "default": 512},
+    "THREADS_PER_ROW": {"values": [32, 64, 128, 256, 512, 1024], "default": 256},
     "ROWS_PER_BLOCK": {"values": [1, 2, 4, 8], "default": 1},
     "ELEMENTS": {"values": [8, 16, 32], "default": 16},
     "VEC_BYTES": {"values": [8, 16], "default": 16},
@@ -22,7 +22,8 @@
     "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS",
     "PART": "512 * 16",
     "CLUSTER": "2 if N <= 2 * PART else 4 if N <= 4 * PART else 8 if N <= 8 * PART else 16",
-    "IN_CLUSTERS": "ARCH >= 90 and N % VEC == 0 and CAPACITY < N <= PART * (16 if ARCH == 90 else 8)"
+    "IN_PART": "N % VEC == 0 and CAPACITY < N <= PART",
+    "IN_CLUSTERS": "ARCH >= 90 and N % VEC == 0 and max(CAPACITY, PART) < N <= PART * (16 if ARCH == 90 else 8)"
   },
   "launches": [
     {"kernel": "norm_rows<VEC>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
@@ -31,12 +32,14 @@
     {"kernel": "norm_rows<1>", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
      "args": ["x", "residual", "weight", {"optional": "bias"}, "epsilon", "y", "residual_out", {"optional": "scales"}, {"i64": "M"}, {"i32": "N"}],
      "when": "N <= CAPACITY and N % VEC != 0"},
+    {"kernel": "norm_in_clusters", "grid": ["M"], "block": [512],
+     "args": ["x", "residual", "weight", {"optional": "bias"}, "epsilon", "y", "residual_out", {"optional": "scales"}, {"i64": "M"}, {"i32": "N"}], "when": "IN_PART"},
     {"kernel": "norm_in_clusters", "grid": ["M * CLUSTER"], "block": [512], "cluster": ["CLUSTER"],
      "args": ["x", "residual", "weight", {"optional": "bias"}, "epsilon", "y", "residual_out", {"optional": "scales"}, {"i64": "M"}, {"i32": "N"}],
      "when": "IN_CLUSTERS"},
     {"kernel": "norm_long_rows<VEC>", "grid": ["M"], "block": [512],
      "args": ["x", "residual", "weight", {"optional": "bias"}, "epsilon", "y", "residual_out", {"optional": "scales"}, {"i32": "N"}],
-     "when": "N > CAPACITY and N % VEC == 0 and not IN_CLUSTERS"},
+     "when": "N > CAPACITY and N % VEC == 0 and not IN_PART and not IN_CLUSTERS"},
     {"kernel": "norm_long_rows<1>", "grid": ["M"], "block": [512],
      "args": ["x", "residual", "weight", {"optional": "bias"}, "epsilon", "y", "residual_out", {"optional": "scales"}, {"i32": "N"}],
      "when": "N > CAPACITY and N % VEC != 0"}
@@ -50,10 +53,11 @@
 //   x, residual ─► registers ─► residual_out
 //                      └─ mean, squares ─► norm ─ largest of the row, or of 128 neighbours ─► y, scales
 //
-// THREADS_PER_ROW threads hold a row; longer rows lie in the registers of a cluster of up to 16 blocks, whose sums meet
-// in shared memory. Without clusters, beyond 131072 columns (65536 with clusters of 8), or where no vector divides a long
-// row, norm_long_rows reads a row again for each sum, mostly from L2. With BLOCKS_PER_SM > 0 blocks stay and take rows in turn: weights are read
-// once, and a row arrives while the one before is in work.
+// THREADS_PER_ROW threads hold a row; longer rows lie in the registers of a block of 512 threads or of a cluster of up
+// to 16 of them, whose sums meet in shared memory. Without clusters, beyond 131072 columns (65536 with clusters of 8),
+// or where no vector divides a long row, norm_long_rows reads a row again for each sum, mostly from L2. With
+// BLOCKS_PER_SM > 0 blocks stay and take rows in turn: weights are read once, and a row arrives while the one before
+// is in work.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -61,7 +65,7 @@
 #include <ak/rows.cuh>
 
 #ifndef ALPHAKERNEL
-constexpr int THREADS_PER_ROW = 512;
+constexpr int THREADS_PER_ROW = 256;
 constexpr int ROWS_PER_BLOCK = 1;
 constexpr int ELEMENTS = 16;
 constexpr int VEC_BYTES = 16;
@@ -176,12 +180,17 @@ __device__ __forceinline__ void norm(const Tensors& t, long long m, int n) {
     line.template read<HINT>(x, t.x + row * n, row < m ? n : 0);
     line.template read<HINT>(residual, t.residual + row * n, row < m ? n : 0);
   };
-  const auto read_weights = [&]() {
-    line.template read<ak::Cache::read_only>(weight, t.weight, n);
-    if constexpr (CENTRED) line.template read<ak::Cache::read_only>(bias, t.bias, n);
+  const auto read_weights = [&](int item) {
+    const int column = line.column(item);
+    if (column >= n) return;
+    weight[item] = ak::load<WIDTH, ak::Cache::read_only>(t.weight + column);
+    if constexpr (CENTRED) bias[item] = ak::load<WIDTH, ak::Cache::read_only>(t.bias + column);
   };
   read_row(group + threadIdx.y);
-  if constexpr (STAYS) read_weights();
+  if constexpr (STAYS) {
+#pragma unroll
+    for (int item = 0; item < ITEMS; ++item) read_weights(item);
+  }
   line.begin();
   for (; group < m; group += stride) {
     const long long row = group + threadIdx.y;
@@ -197,10 +206,10 @@ __device__ __forceinline__ void norm(const Tensors& t, long long m, int n) {
     if constexpr (CENTRED) ak::subtract_mean(line, values, columns, n);
     const float scale = rsqrtf(ak::sum_of_squares(line, values, columns) / static_cast<float>(n) + t.epsilon);
 
-    if constexpr (!STAYS) read_weights();
     float largest = 0.0f;
 #pragma unroll
     for (int item = 0; item < ITEMS; ++item) {
+      if constexpr (!STAYS) read_weights(item);
       weigh(values[item], scale, weight[item], bias[item]);
       if (line.column(item) < columns) largest = fmaxf(largest, largest_of(values[item]));
     }
@@ -223,7 +232,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE)
       {x, residual, weight, bias, epsilon, y, residual_out, scales}, m, n);
 }
 
-// A row a cluster. Two blocks an SM, so that one reads while the other writes.
+// A row a cluster, which may be one block. Two blocks an SM, so that one reads while the other writes.
 __global__ void __launch_bounds__(LONG_THREADS, 2)
     norm_in_clusters(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias,
                      float epsilon, result_t* y, scalar_t* residual_out, float* scales, long long m, int n) {

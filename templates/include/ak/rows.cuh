@@ -10,6 +10,7 @@
 #pragma once
 
 #include <ak/clusters.cuh>
+#include <ak/elements.cuh>
 #include <ak/reduce.cuh>
 #include <ak/vectors.cuh>
 
@@ -64,7 +65,7 @@ class Row {
   __device__ __forceinline__ float reduce(float value, Operation operation) {
     value = reduce_lanes<(THREADS < 32 ? THREADS : 32)>(value, operation);
     if constexpr (kWarps > 1 || kCluster) {
-      static_assert(!kCluster || kWarps >= 16, "a cluster has a part for every lane at least");
+      static_assert(!kCluster || kWarps >= 16, "a cluster has a part for every second lane at least");
       __shared__ float parts[2][ROWS][kWarps * (kCluster ? kLargestCluster : 1)];
       float* row = parts[turn_][threadIdx.y];
       turn_ ^= 1;
@@ -72,9 +73,10 @@ class Row {
       if constexpr (kCluster) {
         if (lane < blocks_) store_remote(remote_address(shared_address(row + rank_ * kWarps + warp), lane), value);
         cluster_sync();
-        value = row[lane];
-        for (int part = lane + 32; part < kWarps * blocks_; part += 32) value = operation(value, row[part]);
-        value = reduce_lanes(value, operation);
+        const int count = kWarps * blocks_;
+        value = row[lane % count];
+        for (int part = lane + 32; part < count; part += 32) value = operation(value, row[part]);
+        value = count < 32 ? reduce_lanes<16>(value, operation) : reduce_lanes(value, operation);
       } else {
         if (lane == 0) row[warp] = value;
         __syncthreads();
@@ -158,8 +160,15 @@ __device__ __forceinline__ void widen(float (&values)[ITEMS][WIDTH], const Pack<
 template <class T, int WIDTH>
 __device__ __forceinline__ Pack<T, WIDTH> narrow(const float (&values)[WIDTH]) {
   Pack<T, WIDTH> pack;
+  if constexpr (sizeof(T) == 2 && WIDTH % 2 == 0) {  // pairs as words: the compiler would hold halves apart
 #pragma unroll
-  for (int i = 0; i < WIDTH; ++i) pack.value[i] = static_cast<T>(values[i]);
+    for (int i = 0; i < WIDTH; i += 2) {
+      reinterpret_cast<u32*>(&pack)[i / 2] = pack_pair<Element<T>>(values[i], values[i + 1]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) pack.value[i] = static_cast<T>(values[i]);
+  }
   return pack;
 }
 
