@@ -18,7 +18,8 @@ import tempfile
 
 import problem_folder
 
-ROUNDOFF = {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8}
+ROUNDOFF = {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8,
+            "float8_e4m3fn": 2.0 ** -4, "float8_e5m2": 2.0 ** -3}
 # Sums in fp64 in another order, and special functions of another library: far below any declared type's roundoff.
 WIDE_ERROR = 1e-9
 MAX_COMBINATIONS = 64  # of params, a problem
@@ -80,7 +81,8 @@ def worst_error(torch, got, expected, entry):
     if not declared.is_floating_point:
         return 0.0 if torch.equal(got.long(), expected.long()) else float("inf")
     roundoff = ROUNDOFF[entry["declared_dtype"]]
-    rounded = expected.to(declared)  # what overflows the declared type does so on both sides
+    # What overflows the declared type does so on both sides. Compared as doubles: fp8 has no operators.
+    got, rounded = got.double(), expected.to(declared).double()
     finite = rounded.isfinite()
     same = (got == rounded) | (got.isnan() & rounded.isnan())
     if not bool((same | finite).all()) or not bool(got.isfinite()[finite].all()):
@@ -88,7 +90,7 @@ def worst_error(torch, got, expected, entry):
     rms = expected[finite].pow(2).mean().sqrt() if bool(finite.any()) else torch.zeros(())
     smallest = torch.finfo(declared).tiny * roundoff  # results below the normal range round to its spacing
     allowed = 2 * roundoff * expected.abs() + WIDE_ERROR * (expected.abs() + rms) + 2 * smallest
-    share = (got.double() - expected).abs() / allowed
+    share = (got - expected).abs() / allowed
     return share[finite].max().item() if bool(finite.any()) else 0.0
 
 

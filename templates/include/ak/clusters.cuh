@@ -22,9 +22,13 @@ __device__ __forceinline__ u32 cluster_size() {
   return size;
 }
 
-/// Waits for all threads of the cluster; orders what they did in memory.
+/// Waits for all threads of the cluster; orders what they did in memory. In two halves: work between them overlaps the
+/// wait.
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  cluster_arrive();
+  cluster_wait();
 }
 
 /// What is at `address` of this block's shared memory, in that of block `rank`.

@@ -56,10 +56,31 @@ struct Dropout {
     x[3] = apply(x[3], words.w);
   }
   /// One element alone, at the cost of four.
-  __device__ __forceinline__ float at(float x, unsigned long long index) const {
+  __device__ __forceinline__ float at(float x, unsigned long long index) const { return apply(x, word_of(index)); }
+
+  /// Which of COUNT neighbouring elements stay; of 4 and more `index` is a multiple of 4.
+  template <int COUNT>
+  __device__ __forceinline__ void choose(bool (&stay)[COUNT], unsigned long long index) const {
+    if constexpr (COUNT % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < COUNT; i += 4) {
+        const uint4 words = philox(seed, (index + i) / 4);
+        stay[i] = words.x >= first_kept;
+        stay[i + 1] = words.y >= first_kept;
+        stay[i + 2] = words.z >= first_kept;
+        stay[i + 3] = words.w >= first_kept;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) stay[i] = word_of(index + i) >= first_kept;
+    }
+  }
+
+ private:
+  __device__ __forceinline__ unsigned int word_of(unsigned long long index) const {
     const uint4 words = philox(seed, index / 4);
     const unsigned int odd = index % 2, high = index / 2 % 2;
-    return apply(x, high ? (odd ? words.w : words.z) : (odd ? words.y : words.x));
+    return high ? (odd ? words.w : words.z) : (odd ? words.y : words.x);
   }
 };
 

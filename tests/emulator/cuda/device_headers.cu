@@ -17,6 +17,7 @@
 #include <ak/philox.cuh>
 #include <ak/product_epilogue.cuh>
 #include <ak/reduce.cuh>
+#include <ak/rows.cuh>
 #include <ak/stream_k.cuh>
 #include <ak/routing.cuh>
 #include <ak/swizzle.cuh>
@@ -29,6 +30,25 @@
 template <class T, int COUNT, ak::Cache LOAD, ak::Cache STORE>
 __device__ void copy_packs(const T* x, T* y, int packs) {
   for (int i = threadIdx.x; i < packs; i += blockDim.x) ak::store<STORE>(y + i * COUNT, ak::load<COUNT, LOAD>(x + i * COUNT));
+}
+
+// Of rows: sums of squares of distances from the mean, and the first element of each vector.
+template <int THREADS, int ROWS, bool CLUSTER>
+__device__ void distances(const float* x, float* squares, float* firsts, int columns) {
+  ak::Row<THREADS, ROWS, 2, 2, CLUSTER> line;
+  const int row = static_cast<int>(blockIdx.x) / line.blocks() * ROWS + static_cast<int>(threadIdx.y);
+  ak::Pack<float, 2> packs[2];
+  line.template read<ak::Cache::plain>(packs, x + row * columns, columns);
+  line.begin();
+  float values[2][2];
+  ak::widen(values, packs);
+  for (int item = 0; item < 2; ++item) {
+    if (line.column(item) < columns) firsts[row * columns / 2 + line.column(item) / 2] = values[item][0];
+  }
+  ak::subtract_mean(line, values, columns, columns);
+  const float sum = ak::sum_of_squares(line, values, columns);
+  const float largest = line.reduce(sum, ak::Maximum());  // a third reduction: the first one's memory again
+  if (line.is_first()) squares[row] = largest;
 }
 
 extern "C" {
@@ -130,6 +150,25 @@ __global__ void cluster_sums(const float* x, float* y) {
   const float own = ak::reduce_row<64, 1, 5>(x[blockIdx.x * 64 + threadIdx.x], ak::Sum());
   y[blockIdx.x * 64 + threadIdx.x] = ak::reduce_cluster<4>(own, ak::Sum()) + 1000.0f * ak::cluster_rank();
   ak::cluster_sync();
+}
+
+// ---- rows
+
+__global__ void rows_in_lanes(const float* x, float* squares, float* firsts, int columns) {
+  distances<16, 4, false>(x, squares, firsts, columns);
+}
+__global__ void rows_in_warps(const float* x, float* squares, float* firsts, int columns) {
+  distances<64, 2, false>(x, squares, firsts, columns);
+}
+__global__ void row_in_cluster(const float* x, float* squares, float* firsts, int columns) {
+  distances<512, 1, true>(x, squares, firsts, columns);
+}
+__global__ void row_by_vectors(const float* x, float* sums, int columns) {
+  float sum = 0.0f;
+  ak::for_each_vector<32, 4, 2>(x, columns, [&](const float(&values)[4], int column) {
+    for (int i = 0; i < 4; ++i) sum += values[i] * static_cast<float>(column < columns ? 1 : 1000);
+  });
+  sums[threadIdx.x] = sum;
 }
 
 // ---- tma: a box of 8 lines of 64 halves, swizzled in 128 bytes
@@ -317,6 +356,17 @@ __global__ void epilogue(const float* sums, const __half* bias, const __half* re
 __global__ void random_words(unsigned long long seed, unsigned long long first, unsigned int stream, uint4* y) {
   y[threadIdx.x] = ak::philox(seed, first + threadIdx.x, stream);
 }
+__global__ void chosen(unsigned long long seed, float p, bool* eight, bool* single) {
+  const ak::Dropout dropout(seed, p);
+  const unsigned int first = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
+  bool stay[8], one[1];
+  dropout.choose(stay, first);
+  for (int i = 0; i < 8; ++i) {
+    eight[first + i] = stay[i];
+    dropout.choose(one, first + i);
+    single[first + i] = one[0];
+  }
+}
 __global__ void dropout(unsigned long long seed, float p, float* four, float* single) {
   const ak::Dropout drop(seed, p);
   const int first = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
@@ -337,6 +387,23 @@ __global__ void fp8(const float* x, unsigned int* e4m3, unsigned int* e5m2, floa
   back[threadIdx.x * 4 + 1] = __high2float(low);
   back[threadIdx.x * 4 + 2] = __low2float(high);
   back[threadIdx.x * 4 + 3] = __high2float(high);
+}
+__global__ void quantised(const float* x, unsigned char* codes, float* scales) {
+  const float largest = ak::reduce_lanes(fabsf(x[threadIdx.x]), ak::Maximum());
+  const float numbers[1] = {x[threadIdx.x]};
+  codes[threadIdx.x] = ak::quantise<ak::e4m3>(numbers, ak::factor_of<ak::e4m3>(largest)).value[0];
+  codes[32 + threadIdx.x] = ak::quantise<ak::e5m2>(numbers, ak::factor_of<ak::e5m2>(largest)).value[0];
+  codes[64 + threadIdx.x] = ak::quantise<ak::s8>(numbers, ak::factor_of<ak::s8>(largest)).value[0];
+  scales[0] = ak::scale_of<ak::e4m3>(largest);
+  scales[1] = ak::scale_of<ak::e5m2>(largest);
+  scales[2] = ak::scale_of<ak::s8>(largest);
+}
+// Without the instruction, as before sm_89.
+__global__ void fp8_of_bits(const unsigned int* first, unsigned char* e4m3, unsigned char* e5m2) {
+  const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float x = __uint_as_float(first[0] + (i << 12));
+  e4m3[i] = static_cast<unsigned char>(ak::fp8_of<ak::e4m3>(x));
+  e5m2[i] = static_cast<unsigned char>(ak::fp8_of<ak::e5m2>(x));
 }
 __global__ void four_bits(const unsigned int* x, float* halves, float* bfloats, int* whole, unsigned int* again) {
   __half2 h[4];

@@ -218,6 +218,51 @@ TEST_CASE("ak/clusters.cuh reads vectors of another block") {
   check_equal(program.download<float>(y, 256), expected);
 }
 
+TEST_CASE("ak/rows.cuh holds rows in lanes, in warps and in a cluster, and reduces over them") {
+  struct Shape {
+    const char* kernel;
+    std::uint32_t blocks, threads, rows, cluster;
+    std::size_t columns;
+  };
+  for (const Shape& shape :
+       {Shape{"rows_in_lanes", 2, 16, 4, 1, 50}, Shape{"rows_in_warps", 3, 64, 2, 1, 254},
+        Shape{"row_in_cluster", 8, 512, 1, 4, 6002}}) {
+    INFO(shape.kernel);
+    CudaProgram program = header_program(shape.kernel);
+    const std::size_t count = shape.blocks / shape.cluster * shape.rows, n = shape.columns;
+    const auto x = numbers(count * n);
+    std::vector<float> first_of_vectors;
+    for (std::size_t i = 0; i < x.size(); i += 2) first_of_vectors.push_back(x[i]);
+    const auto squares = program.memory(count * 4), firsts = program.memory(x.size() * 2);
+    LaunchRequest request = blocks_of(shape.blocks, shape.threads, shape.rows);
+    request.cluster = {shape.cluster, 1, 1};
+    program.argument(program.upload(x)).argument(squares).argument(firsts).argument(static_cast<int>(n));
+    program.launch_cleanly(request);
+    check_equal(program.download<float>(firsts, x.size() / 2), first_of_vectors);
+    const auto got = program.download<float>(squares, count);
+    for (std::size_t row = 0; row < count; ++row) {
+      const auto begin = x.begin() + static_cast<std::ptrdiff_t>(row * n),
+                 end = begin + static_cast<std::ptrdiff_t>(n);
+      const double mean = std::accumulate(begin, end, 0.0) / static_cast<double>(n);
+      const double expected = std::accumulate(
+          begin, end, 0.0, [&](double sum, float value) { return sum + (value - mean) * (value - mean); });
+      CHECK(got[row] == Approx(expected).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("ak/rows.cuh reads a long row vector by vector, and zeros up to a whole round") {
+  constexpr std::size_t kColumns = 1100;  // four rounds of 32 threads and two vectors, and a part of one
+  CudaProgram program = header_program("row_by_vectors");
+  const auto x = numbers(kColumns);
+  std::vector<float> expected(32, 0.0f);
+  for (std::size_t i = 0; i < kColumns; ++i) expected[i / 4 % 32] += x[i];
+  const auto sums = program.memory(32 * 4);
+  program.argument(program.upload(x)).argument(sums).argument(static_cast<int>(kColumns));
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<float>(sums, 32), expected);
+}
+
 TEST_CASE("ak/tma.cuh brings a box and writes it back, and ak/swizzle.cuh finds its chunks") {
   constexpr int kColumns = 128, kLines = 16;
   const auto x = random_integers<std::uint16_t>(kColumns * kLines, 30000);
@@ -434,6 +479,68 @@ TEST_CASE("ak/philox.cuh drops the same elements four by four and one by one, as
   }
   check_equal(got, expected);
   CHECK(std::ranges::count(got, 0.0f) == Approx(kCount / 4).epsilon(0.15));
+}
+
+TEST_CASE("ak/philox.cuh chooses eight by eight and one by one what dropout leaves") {
+  constexpr std::uint32_t kCount = 4 * 32 * 8;
+  CudaProgram program = header_program("chosen");
+  const auto eight = program.memory(kCount), single = program.memory(kCount);
+  program.argument(std::uint64_t{7}).argument(0.25f).argument(eight).argument(single);
+  program.launch_cleanly(blocks_of(4, 32));
+  std::vector<std::uint8_t> expected;
+  for (std::uint32_t i = 0; i < kCount; ++i)
+    expected.push_back((philox4x32({i / 4, 0, 0, 0}, {7, 0})[i % 4] >> 8) >= (1u << 22) ? 1 : 0);
+  check_equal(program.download<std::uint8_t>(eight, kCount), expected);
+  check_equal(program.download<std::uint8_t>(single, kCount), expected);
+}
+
+TEST_CASE("ak/narrow.cuh rounds to fp8 without the instruction, too") {
+  constexpr std::uint32_t kCount = 64 * 256;
+  // Eight octaves each, below the smallest normal numbers and beyond the largest; the last begins at -2^-20.
+  for (const std::uint32_t first : {0x39800000u, 0x43000000u, 0x47000000u, 0xb5800000u}) {
+    INFO(first);
+    CudaProgram program = header_program("fp8_of_bits");
+    const auto e4m3 = program.memory(kCount), e5m2 = program.memory(kCount);
+    program.argument(program.upload(std::vector<std::uint32_t>{first})).argument(e4m3).argument(e5m2);
+    program.launch_cleanly(blocks_of(64, 256));
+    std::vector<std::uint8_t> expected_e4m3, expected_e5m2;
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      const auto x = std::bit_cast<float>(first + (i << 12));
+      expected_e4m3.push_back(static_cast<std::uint8_t>(encode<kE4m3>(std::clamp(x, -448.0f, 448.0f))));
+      expected_e5m2.push_back(static_cast<std::uint8_t>(encode<kE5m2>(std::clamp(x, -57344.0f, 57344.0f))));
+    }
+    check_equal(program.download<std::uint8_t>(e4m3, kCount), expected_e4m3);
+    check_equal(program.download<std::uint8_t>(e5m2, kCount), expected_e5m2);
+  }
+}
+
+TEST_CASE("ak/narrow.cuh quantises with the scale of the largest magnitude, also of zeros") {
+  for (const float largest : {-7.5f, 0.0f}) {
+    INFO(largest);
+    std::vector<float> x(32, 0.0f);
+    x[3] = largest;
+    x[9] = -largest / 4;
+    CudaProgram program = header_program("quantised");
+    const auto codes = program.memory(96), scales = program.memory(12);
+    program.argument(program.upload(x)).argument(codes).argument(scales);
+    program.launch_cleanly(blocks_of(1, 32));
+    std::vector<std::uint8_t> expected(96, 0);
+    if (largest != 0.0f) {
+      expected[3] = 0xfe;   // -448
+      expected[9] = 0x6e;   // 112
+      expected[35] = 0xfb;  // -57344
+      expected[41] = 0x73;  // 14336
+      expected[67] = 0x81;  // -127
+      expected[73] = 0x20;  // 31.75
+    }
+    auto got = program.download<std::uint8_t>(codes, 96);
+    for (std::uint8_t& code : got)  // zeros have signs
+      if (code == 0x80) code = 0;
+    check_equal(got, expected);
+    const float floor = std::max(std::abs(largest), 0x1p-100f);
+    check_equal(program.download<float>(scales, 3),
+                std::vector<float>{floor / 448, floor / 57344, floor / 127});
+  }
 }
 
 TEST_CASE("ak/narrow.cuh rounds to fp8 and saturates, and reads it back") {
