@@ -19,11 +19,14 @@ def gemm(torch, p, a, b, bias=None):
     return activated(torch, product, p["activation"])
 
 
-def attention(torch, p, q, k, v):
+def attention(torch, p, q, k, v, residual=None, **others):
+    if others or p.get("window") or p.get("softcap"):
+        raise RuntimeError("scaled_dot_product_attention has no windows, soft caps, slopes, sinks, scales and offsets")
     if p["causal"] and q.shape[2] != k.shape[2]:
         raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
-    return torch.nn.functional.scaled_dot_product_attention(
+    o = torch.nn.functional.scaled_dot_product_attention(
         q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
+    return o if residual is None else o + residual
 
 
 def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None, v_scale=None):
