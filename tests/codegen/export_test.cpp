@@ -164,9 +164,9 @@ TEST_CASE("a finished kernel is called from C++ through one header, which also c
 TEST_CASE("every template of a problem can be exported for a target that it is for") {
   int exported = 0;
   for (const char* name :
-       {"activation", "attention_decode", "copy", "flash_attention", "gemm", "layernorm", "linear",
-        "linear_fp8", "linear_int8", "linear_swiglu", "linear_w4a16", "linear_w8a16", "reduce_sum", "rmsnorm",
-        "softmax", "transpose", "transpose_inplace", "vector_add"}) {
+       {"activation", "attention_backward", "attention_decode", "copy", "flash_attention", "gemm",
+        "layernorm", "linear", "linear_fp8", "linear_int8", "linear_swiglu", "linear_w4a16", "linear_w8a16",
+        "reduce_sum", "rmsnorm", "softmax", "transpose", "transpose_inplace", "vector_add"}) {
     const auto problem = problem_of(name, {{"dtype", "float16"}});
     for (const CandidateFile& file : problem->templates) {
       INFO(file.name);

@@ -29,6 +29,18 @@ def attention(torch, p, q, k, v, residual=None, **others):
     return o if residual is None else o + residual
 
 
+def attention_backward(torch, p, q, k, v, o, lse, dout):
+    group, scale = q.shape[1] // k.shape[1], q.shape[-1] ** -0.5
+    k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
+    weights = torch.exp((q @ k.transpose(-1, -2)).float() * scale - lse[..., None])
+    if p["causal"]:
+        weights = weights.tril(k.shape[2] - q.shape[2])
+    delta = (dout.float() * o.float()).sum(-1, keepdim=True)
+    ds = (weights * ((dout @ v.transpose(-1, -2)).float() - delta)).to(q.dtype)
+    dk, dv = ds.transpose(-1, -2) @ q * scale, weights.to(q.dtype).transpose(-1, -2) @ dout
+    return ds @ k * scale, dk.unflatten(1, (-1, group)).sum(2), dv.unflatten(1, (-1, group)).sum(2)
+
+
 def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None, v_scale=None):
     if block_table is not None:
         # fp8 is gathered as bytes: PyTorch has no such operation for it.
@@ -91,6 +103,7 @@ def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "attention_backward": attention_backward,
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "copy": lambda torch, p, x: x.clone(),
