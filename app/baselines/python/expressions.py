@@ -41,6 +41,21 @@ def attention_backward(torch, p, q, k, v, o, lse, dout):
     return ds @ k * scale, dk.unflatten(1, (-1, group)).sum(2), dv.unflatten(1, (-1, group)).sum(2)
 
 
+def attention_block_sparse(torch, p, q, k, v, partial_count, full_count, columns):
+    s, t, block = q.shape[2], k.shape[2], p["block"]
+    place = torch.arange(columns.shape[2], device=q.device)
+    partial, listed = (torch.zeros(columns.shape, dtype=torch.bool, device=q.device).scatter_(
+        2, columns.long(), place < count[..., None]) for count in (partial_count, partial_count + full_count))
+
+    def of_elements(blocks):
+        return blocks.repeat_interleave(block, dim=1)[:, :s].repeat_interleave(block, dim=2)[:, :, :t]
+
+    before = torch.arange(t, device=q.device)[None, :] <= torch.arange(t - s, t, device=q.device)[:, None]
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=of_elements(listed) & (before | ~of_elements(partial)),
+        enable_gqa=q.shape[1] != k.shape[1])
+
+
 def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None, v_scale=None):
     if block_table is not None:
         # fp8 is gathered as bytes: PyTorch has no such operation for it.
@@ -104,6 +119,7 @@ def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
     "attention_backward": attention_backward,
+    "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "copy": lambda torch, p, x: x.clone(),
