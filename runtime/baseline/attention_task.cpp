@@ -23,6 +23,9 @@ Result<AttentionTask> attention_task(const OpenProblem& problem, const WorkloadL
   const auto q = find_tensor(problem, "q"), k = find_tensor(problem, "k"), v = find_tensor(problem, "v"),
              o = find_tensor(problem, "o"), lse = find_tensor(problem, "lse");
   if (!q || !k || !v || !o || !lse) return InputError{"it needs tensors called q, k, v, o and lse"};
+  if (problem.tensors.size() != 5) return InputError{"it knows no tensors but q, k, v, o and lse"};
+  for (const char* param : {"window", "softcap"})
+    if (param_or(problem, param, "0") != "0") return InputError{fmt::format("it knows no param {}", param)};
   const Shape &sq = workload.shapes.at(*q), &sk = workload.shapes.at(*k);
   if (sq.size() != 4 || sk.size() != 4) return InputError{"q and k must have four axes"};
   const AttentionTask task{.batches = sq[0],

@@ -17,7 +17,8 @@ struct AttentionTask {
 
 /// Reads a workload of a problem shaped like flash_attention: inputs q [B, H, S, D], k and v [B, G, T, D],
 /// outputs o [B, H, S, D] and lse [B, H, S] (float32), and the param causal where there is one. The error
-/// says what is missing; a causal mask with S != T, whose corner libraries place elsewhere, is one.
+/// says what is missing; a causal mask with S != T, whose corner libraries place elsewhere, is one, and so are
+/// other tensors and the params window and softcap, which make it another attention.
 [[nodiscard]] Result<AttentionTask> attention_task(const OpenProblem& problem,
                                                    const WorkloadLayout& workload);
 

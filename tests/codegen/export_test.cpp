@@ -164,9 +164,9 @@ TEST_CASE("a finished kernel is called from C++ through one header, which also c
 TEST_CASE("every template of a problem can be exported for a target that it is for") {
   int exported = 0;
   for (const char* name :
-       {"activation", "attention_decode", "copy", "flash_attention", "gemm", "layernorm", "linear",
-        "linear_fp8", "linear_int8", "linear_swiglu", "linear_w4a16", "linear_w8a16", "reduce_sum", "rmsnorm",
-        "softmax", "transpose", "transpose_inplace", "vector_add"}) {
+       {"activation", "attention_backward", "attention_decode", "copy", "flash_attention", "gemm",
+        "layernorm", "linear", "linear_fp8", "linear_int8", "linear_swiglu", "linear_w4a16", "linear_w8a16",
+        "reduce_sum", "rmsnorm", "softmax", "transpose", "transpose_inplace", "vector_add"}) {
     const auto problem = problem_of(name, {{"dtype", "float16"}});
     for (const CandidateFile& file : problem->templates) {
       INFO(file.name);
@@ -215,7 +215,7 @@ TEST_CASE("a solution's reference fixes the params that its problem has") {
   CHECK_THAT(run_of("activation", {{"function", "relu"}}),
              Catch::EndsWith("def run(x):\n    return _run_with_params(x, function=\"relu\")\n"));
   CHECK_THAT(run_of("flash_attention", {{"causal", "true"}}),
-             Catch::EndsWith("return _run_with_params(q, k, v, causal=True)\n"));
+             Catch::EndsWith("return _run_with_params(q, k, v, causal=True, window=0, softcap=0)\n"));
   const std::string gemm = run_of("gemm", {{"bias", "true"}, {"b_layout", "column"}});
   CHECK_THAT(gemm, Catch::Contains("def run(a, b, bias):\n") && Catch::Contains("b_layout=\"column\"") &&
                        !Catch::Contains("bias=True"));

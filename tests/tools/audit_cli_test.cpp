@@ -25,6 +25,8 @@ const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
 
 const Shipped kShipped[] = {
     {"activation", kSingleAndHalf},
+    {"attention_backward", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h4_g2_s1_t33", "b2_h2_g2_s31_t33"}},
+    {"attention_block_sparse", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h2_g1_s65_t130"}},
     {"attention_decode",
      {"bfloat16", "float8_e4m3fn"},
      {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},

@@ -19,11 +19,41 @@ def gemm(torch, p, a, b, bias=None):
     return activated(torch, product, p["activation"])
 
 
-def attention(torch, p, q, k, v):
+def attention(torch, p, q, k, v, residual=None, **others):
+    if others or p.get("window") or p.get("softcap"):
+        raise RuntimeError("scaled_dot_product_attention has no windows, soft caps, slopes, sinks, scales and offsets")
     if p["causal"] and q.shape[2] != k.shape[2]:
         raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
-    return torch.nn.functional.scaled_dot_product_attention(
+    o = torch.nn.functional.scaled_dot_product_attention(
         q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
+    return o if residual is None else o + residual
+
+
+def attention_backward(torch, p, q, k, v, o, lse, dout):
+    group, scale = q.shape[1] // k.shape[1], q.shape[-1] ** -0.5
+    k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
+    weights = torch.exp((q @ k.transpose(-1, -2)).float() * scale - lse[..., None])
+    if p["causal"]:
+        weights = weights.tril(k.shape[2] - q.shape[2])
+    delta = (dout.float() * o.float()).sum(-1, keepdim=True)
+    ds = (weights * ((dout @ v.transpose(-1, -2)).float() - delta)).to(q.dtype)
+    dk, dv = ds.transpose(-1, -2) @ q * scale, weights.to(q.dtype).transpose(-1, -2) @ dout
+    return ds @ k * scale, dk.unflatten(1, (-1, group)).sum(2), dv.unflatten(1, (-1, group)).sum(2)
+
+
+def attention_block_sparse(torch, p, q, k, v, partial_count, full_count, columns):
+    s, t, block = q.shape[2], k.shape[2], p["block"]
+    place = torch.arange(columns.shape[2], device=q.device)
+    partial, listed = (torch.zeros(columns.shape, dtype=torch.bool, device=q.device).scatter_(
+        2, columns.long(), place < count[..., None]) for count in (partial_count, partial_count + full_count))
+
+    def of_elements(blocks):
+        return blocks.repeat_interleave(block, dim=1)[:, :s].repeat_interleave(block, dim=2)[:, :, :t]
+
+    before = torch.arange(t, device=q.device)[None, :] <= torch.arange(t - s, t, device=q.device)[:, None]
+    return torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=of_elements(listed) & (before | ~of_elements(partial)),
+        enable_gqa=q.shape[1] != k.shape[1])
 
 
 def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None, v_scale=None):
@@ -88,6 +118,8 @@ def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "attention_backward": attention_backward,
+    "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "copy": lambda torch, p, x: x.clone(),

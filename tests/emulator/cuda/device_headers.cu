@@ -2,6 +2,7 @@
 // One kernel for each device header: device_headers_test.cpp knows what they give.
 #include <cuda_fp16.h>
 
+#include <ak/attention.cuh>
 #include <ak/barriers.cuh>
 #include <ak/block_product.cuh>
 #include <ak/clusters.cuh>
@@ -451,6 +452,22 @@ __global__ void shared_slices(int* counts, int* owners, int tiles, int slices) {
       for (int i = 0; i < part.count; ++i) atomicAdd(&counts[tile * slices + part.first + i], 10);
     }
   }
+}
+
+// ---- attention: keys that each query sees, and tiles of 4 keys that it and the next two see; exponents of scores
+
+__global__ void seen_keys(int4* found, int queries, int keys) {
+  const ak::SeenKeys<true, 5> seen{queries, keys};
+  const int query = threadIdx.x;
+  const ak::KeyTiles tiles = seen.tiles<4>(query, query + 2);
+  found[query] = make_int4(seen.begin(query), seen.end(query), tiles.begin, tiles.end);
+}
+__global__ void values_along_keys(const unsigned char* values, unsigned char* lines, int keys) {
+  ak::transpose_values(values, lines, keys, 32);
+}
+__global__ void score_exponents(const float* products, const float* slopes, float* exponents) {
+  const ak::ScoreExponents<16, 30, true> exponent(slopes, 1);
+  exponents[threadIdx.x] = exponent(products[threadIdx.x], static_cast<float>(threadIdx.x) - 3.0f);
 }
 
 // ---- decode: of every line 8 columns out of `used` parts; of every row of a key head its line and the keys that it sees

@@ -889,6 +889,54 @@ TEST_CASE("ak/decode.cuh finds the line of every row, and the keys that it sees"
   check_equal(program.download<int>(found, expected.size()), expected);
 }
 
+TEST_CASE("ak/attention.cuh finds the keys that queries see, and the tiles of them") {
+  constexpr int kQueries = 9, kKeys = 12;
+  CudaProgram program = header_program("seen_keys");
+  const auto found = program.memory(kQueries * 16);
+  program.argument(found).argument(kQueries).argument(kKeys);
+  program.launch_cleanly(blocks_of(1, kQueries));
+  std::vector<int> expected;
+  for (int query = 0; query < kQueries; ++query) {
+    const int position = query + kKeys - kQueries, last = std::min(position + 2, kKeys - 1);
+    const int begin = std::max(position - 4, 0);
+    for (const int value : {begin, position + 1, begin / 4, last / 4 + 1}) expected.push_back(value);
+  }
+  check_equal(program.download<int>(found, expected.size()), expected);
+}
+
+TEST_CASE("ak/attention.cuh lays values along keys, in the order of weights, with zeros behind the last") {
+  constexpr std::size_t kKeys = 150, kPitch = 256, kColumns = 32, kHeads = 2;
+  std::vector<std::uint8_t> values(kHeads * kKeys * kColumns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i % 251 + 1);
+  CudaProgram program = header_program("values_along_keys");
+  const auto lines = program.memory(kHeads * kColumns * kPitch);
+  program.argument(program.upload(values)).argument(lines).argument(static_cast<int>(kKeys));
+  LaunchRequest request = blocks_of(kPitch / 128, 256);
+  request.grid = {kPitch / 128, 1, kHeads};
+  program.launch_cleanly(request);
+  std::vector<std::uint8_t> expected(kHeads * kColumns * kPitch);
+  for (std::size_t at = 0; at < expected.size(); ++at) {
+    const std::size_t slot = at % kPitch, column = at / kPitch % kColumns, head = at / kPitch / kColumns;
+    const std::size_t key = slot / 16 * 16 + slot / 2 % 2 * 8 + slot / 4 % 4 * 2 + slot % 2;
+    if (key < kKeys) expected[at] = values[(head * kKeys + key) * kColumns + column];
+  }
+  check_equal(program.download<std::uint8_t>(lines, expected.size()), expected);
+}
+
+TEST_CASE("ak/attention.cuh caps scores softly, and takes the distance times the head's slope off") {
+  const std::vector<float> products{0, 1e-3f, -4, 120, 4000, -1e9f}, slopes{9, 0.5f};
+  CudaProgram program = header_program("score_exponents");
+  const auto out = program.memory(products.size() * 4);
+  program.argument(program.upload(products)).argument(program.upload(slopes)).argument(out);
+  program.launch_cleanly(blocks_of(1, static_cast<unsigned>(products.size())));
+  const auto exponents = program.download<float>(out, products.size());
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const double score = 30 * std::tanh(static_cast<double>(products[i]) / 4 / 30);
+    const double expected = (score - 0.5 * std::abs(static_cast<double>(i) - 3)) / std::log(2.0);
+    CHECK(std::abs(static_cast<double>(exponents[i]) - expected) <= 1e-6 * std::max(1.0, std::abs(expected)));
+  }
+}
+
 TEST_CASE("ak/panels.cuh writes the rows and columns of a panel that are asked for, and no others") {
   CudaProgram program = header_program("panel");
   const auto out = program.upload(std::vector<std::uint16_t>(64 * 72));

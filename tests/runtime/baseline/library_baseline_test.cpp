@@ -120,6 +120,14 @@ TEST_CASE("what is not an attention, or one with another causal mask, has a reas
   CHECK_THAT(input_error(problem, good), Catch::Contains("of one type"));
   problem.tensors[4].name = "sums";
   CHECK_THAT(input_error(problem, good), Catch::Contains("q, k, v, o and lse"));
+  OpenProblem windowed = attention("0");
+  windowed.params["window"] = "0";
+  CHECK(input_error(windowed, good).empty());
+  windowed.params["window"] = "128";
+  CHECK_THAT(input_error(windowed, good), Catch::Contains("window"));
+  OpenProblem sinks = attention("0");
+  sinks.tensors.push_back({.name = "sinks", .dtype = DType::float32, .output = false, .alias_of = {}});
+  CHECK_THAT(input_error(sinks, good), Catch::Contains("no tensors but"));
 }
 
 #if __has_include(<cudnn_graph.h>)
