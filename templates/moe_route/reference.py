@@ -1,9 +1,9 @@
 import torch
 
 
-def run(logits, K, renormalize=False):
+def run(logits, top_k, renormalize=False):
     x = logits.double()
-    ids = torch.sort(x, dim=1, descending=True, stable=True).indices[:, :K]
+    ids = torch.sort(x, dim=1, descending=True, stable=True).indices[:, :top_k]
     weights = torch.softmax(x, dim=1).gather(1, ids)
     if renormalize:
         weights = torch.softmax(x.gather(1, ids), dim=1)

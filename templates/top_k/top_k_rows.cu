@@ -19,19 +19,19 @@
   ],
   "launches": [
     {"kernel": "top_k_short", "grid": ["ceil_div(M, WARPS)"], "block": ["32 * WARPS"],
-     "args": ["x", "values", "indices", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}], "when": "SHORT"},
+     "args": ["x", "values", "indices", {"i32": "M"}, {"i32": "N"}], "when": "SHORT"},
     {"kernel": "top_k_rows", "grid": ["M"], "block": ["THREADS"],
-     "args": ["x", "values", "indices", {"i32": "N"}, {"i32": "K"}], "when": "not SHORT and SPLIT == 1"},
+     "args": ["x", "values", "indices", {"i32": "N"}], "when": "not SHORT and SPLIT == 1"},
     {"kernel": "top_k_parts", "grid": ["SPLIT", "M"], "block": ["THREADS"],
-     "args": ["x", "values", "indices", "parts", "arrived", {"i32": "N"}, {"i32": "K"}], "when": "not SHORT and SPLIT > 1"}
+     "args": ["x", "values", "indices", "parts", "arrived", {"i32": "N"}], "when": "not SHORT and SPLIT > 1"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// The k largest elements of each row, in order, of equal ones the first. A warp keeps a short row in registers and takes
-// the largest k times. For others a block takes the largest of every thread or of groups of lanes, sorts these, and has in
-// the k-th a bound: only the k groups above it have elements above it. Those, about k, are collected and sorted. A row of
+// The K largest elements of each row, in order, of equal ones the first. A warp keeps a short row in registers and takes
+// the largest K times. For others a block takes the largest of every thread or of groups of lanes, sorts these, and has in
+// the K-th a bound: only the K groups above it have elements above it. Those, about K, are collected and sorted. A row of
 // up to THREADS * ITEMS packs is held in registers for that; a longer one is read again, from L2. Where the bound lets too
 // many through, as where all large elements belong to few threads, it is bisected: slow, but right.
 // Few long rows are split over blocks, and the block of a row that arrives last selects among what all of them selected.
@@ -50,6 +50,7 @@ constexpr int THREADS = 512;
 constexpr int ITEMS = 4;
 constexpr int LANE_ITEMS = 16;
 constexpr int WARPS = 4;
+constexpr int K = 8;
 using scalar_t = float;
 #endif
 
@@ -96,17 +97,17 @@ struct Part {
   }
 };
 
-// A rank that at least k of the part's are at or above, few of them more; 0 where the part has too few.
-__device__ __forceinline__ u64 lower_bound(Part& part, int k, u64* ranks) {
+// A rank that at least K of the part's are at or above, few of them more; 0 where the part has too few.
+__device__ __forceinline__ u64 lower_bound(Part& part, u64* ranks) {
   u64 largest = 0;
   part.each([&](u64 rank) { largest = rank > largest ? rank : largest; });
-  // Four times as many groups as are wanted: of fewer, the groups above the bound have more that is below the k-th.
-  const int groups = max(THREADS / 32, min(THREADS, ak::power_of_two_from(4 * k)));
+  // Four times as many groups as are wanted: of fewer, the groups above the bound have more that is below the K-th.
+  const int groups = max(THREADS / 32, min(THREADS, ak::power_of_two_from(4 * K)));
   const int lanes = THREADS / groups;
   for (int offset = lanes / 2; offset > 0; offset /= 2) largest = ak::LargerRank()(largest, ak::shuffle_xor(largest, offset));
   if (threadIdx.x % lanes == 0) ranks[threadIdx.x / lanes] = largest;
   ak::sort_ranks<THREADS>(ranks, groups);
-  const u64 bound = ranks[k - 1];
+  const u64 bound = ranks[K - 1];
   __syncthreads();  // `ranks` is free again
   return bound;
 }
@@ -127,27 +128,27 @@ __device__ __forceinline__ int collect(Part& part, u64 bound, u64* ranks) {
   return count;
 }
 
-// The first k of `ranks`, of which `count` are filled, become the largest in order; zeros where there are fewer.
-__device__ __forceinline__ void sort_filled(u64* ranks, int count, int k) {
-  const int sorted = ak::power_of_two_from(max(count, k));
+// The first K of `ranks`, of which `count` are filled, become the largest in order; zeros where there are fewer.
+__device__ __forceinline__ void sort_filled(u64* ranks, int count) {
+  const int sorted = ak::power_of_two_from(max(count, K));
   for (int i = count + static_cast<int>(threadIdx.x); i < sorted; i += THREADS) ranks[i] = 0;
   ak::sort_ranks<THREADS>(ranks, sorted);
 }
 
-// The k largest of a part, in order, in `ranks`.
-__device__ __forceinline__ void select(Part& part, int k, u64* ranks) {
-  u64 bound = lower_bound(part, k, ranks), low = bound, high = ~0ull;
+// The K largest of a part, in order, in `ranks`.
+__device__ __forceinline__ void select(Part& part, u64* ranks) {
+  u64 bound = lower_bound(part, ranks), low = bound, high = ~0ull;
   int count = collect(part, bound, ranks);
-  while (count > CAPACITY || (count < k && bound > low)) {
+  while (count > CAPACITY || (count < K && bound > low)) {
     (count > CAPACITY ? low : high) = bound;
     bound = low + (high - low) / 2;
     count = collect(part, bound, ranks);
   }
-  sort_filled(ranks, count, k);
+  sort_filled(ranks, count);
 }
 
-__device__ __forceinline__ void write(const u64* ranks, int k, scalar_t* values, long long* indices) {
-  for (int i = static_cast<int>(threadIdx.x); i < k; i += THREADS) {
+__device__ __forceinline__ void write(const u64* ranks, scalar_t* values, long long* indices) {
+  for (int i = static_cast<int>(threadIdx.x); i < K; i += THREADS) {
     values[i] = static_cast<scalar_t>(ak::number_of(ranks[i]));
     indices[i] = ak::place_of(ranks[i]);
   }
@@ -155,36 +156,35 @@ __device__ __forceinline__ void write(const u64* ranks, int k, scalar_t* values,
 
 // Block r: row r of n elements.
 __global__ void __launch_bounds__(THREADS)
-    top_k_rows(const scalar_t* __restrict__ x, scalar_t* __restrict__ values, long long* __restrict__ indices, int n, int k) {
+    top_k_rows(const scalar_t* __restrict__ x, scalar_t* __restrict__ values, long long* __restrict__ indices, int n) {
   __shared__ u64 ranks[CAPACITY];
   const long long r = blockIdx.x;
   Part part(x + r * n, n, 0, 1);
-  select(part, k, ranks);
-  write(ranks, k, values + r * k, indices + r * k);
+  select(part, ranks);
+  write(ranks, values + r * K, indices + r * K);
 }
 
-// Block (part, r). parts: room for k ranks a part, at most CAPACITY a row; arrived: zero at the start.
+// Block (part, r). parts: room for K ranks a part, at most CAPACITY a row; arrived: zero at the start.
 __global__ void __launch_bounds__(THREADS)
     top_k_parts(const scalar_t* __restrict__ x, scalar_t* __restrict__ values, long long* __restrict__ indices, u64* parts,
-                unsigned int* arrived, int n, int k) {
+                unsigned int* arrived, int n) {
   __shared__ u64 ranks[CAPACITY];
   const long long r = blockIdx.y;
   const int split = static_cast<int>(gridDim.x);
   Part part(x + r * n, n, static_cast<int>(blockIdx.x), split);
-  select(part, k, ranks);
-  u64* all = parts + r * split * k;
-  for (int i = static_cast<int>(threadIdx.x); i < k; i += THREADS) all[blockIdx.x * k + i] = ranks[i];
+  select(part, ranks);
+  u64* all = parts + r * split * K;
+  for (int i = static_cast<int>(threadIdx.x); i < K; i += THREADS) all[blockIdx.x * K + i] = ranks[i];
   __syncthreads();
   if (!ak::is_last_block(arrived + r)) return;
-  for (int i = static_cast<int>(threadIdx.x); i < split * k; i += THREADS) ranks[i] = __ldcg(all + i);
-  sort_filled(ranks, split * k, k);
-  write(ranks, k, values + r * k, indices + r * k);
+  for (int i = static_cast<int>(threadIdx.x); i < split * K; i += THREADS) ranks[i] = __ldcg(all + i);
+  sort_filled(ranks, split * K);
+  write(ranks, values + r * K, indices + r * K);
 }
 
 // A warp a row of up to 32 * LANE_ITEMS elements; m rows.
 __global__ void __launch_bounds__(32 * WARPS)
-    top_k_short(const scalar_t* __restrict__ x, scalar_t* __restrict__ values, long long* __restrict__ indices, int m, int n,
-                int k) {
+    top_k_short(const scalar_t* __restrict__ x, scalar_t* __restrict__ values, long long* __restrict__ indices, int m, int n) {
   const int lane = ak::lane_index();
   const long long r = static_cast<long long>(blockIdx.x) * WARPS + ak::warp_index();
   if (r >= m) return;
@@ -195,14 +195,14 @@ __global__ void __launch_bounds__(32 * WARPS)
     ranks[i] = column < n ? ak::rank_of(static_cast<float>(x[r * n + column]), column) : 0;
   }
   u64 rank = ~0ull, own = 0;
-  for (int i = 0; i < k; ++i) {
+  for (int i = 0; i < K; ++i) {
     rank = ak::largest_below(rank, ranks);
     if (i % 32 == lane) own = rank;
-    if (i + 1 < k && i % 32 != 31) continue;
+    if (i + 1 < K && i % 32 != 31) continue;
     const int at = i / 32 * 32 + lane;
-    if (at < k) {
-      values[r * k + at] = static_cast<scalar_t>(ak::number_of(own));
-      indices[r * k + at] = ak::place_of(own);
+    if (at < K) {
+      values[r * K + at] = static_cast<scalar_t>(ak::number_of(own));
+      indices[r * K + at] = ak::place_of(own);
     }
   }
 }
