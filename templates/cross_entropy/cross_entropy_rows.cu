@@ -34,7 +34,7 @@
 #include <ak/clusters.cuh>
 #include <ak/functions.cuh>
 #include <ak/reduce.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/vectors.cuh>
 
 #ifndef ALPHAKERNEL
@@ -54,7 +54,7 @@ constexpr int TILE = STRIDE * ITEMS;               // packs that registers hold
 // CACHE 1: evict-first hint for what is touched once.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 using Pack = ak::Pack<scalar_t, VEC>;
-using Row = ak::Row<scalar_t, VEC>;
+using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 // What a row's loss is made of; `logits` is their sum.
 struct Sums {

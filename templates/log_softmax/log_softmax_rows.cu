@@ -31,7 +31,7 @@
 #include <ak/clusters.cuh>
 #include <ak/functions.cuh>
 #include <ak/reduce.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/vectors.cuh>
 
 #ifndef ALPHAKERNEL
@@ -50,7 +50,7 @@ constexpr int TILE = STRIDE * ITEMS;               // packs that registers hold
 // CACHE 1: evict-first hint for what is touched once.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 using Pack = ak::Pack<scalar_t, VEC>;
-using Row = ak::Row<scalar_t, VEC>;
+using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 // This thread's packs of the tile that begins at pack `first`.
 __device__ __forceinline__ void read_tile(const scalar_t* x, const Row& row, int first, Pack (&packs)[ITEMS]) {

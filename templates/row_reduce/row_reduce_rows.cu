@@ -33,7 +33,7 @@
 #include <ak/functions.cuh>
 #include <ak/handover.cuh>
 #include <ak/reduce.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/vectors.cuh>
 
 #ifndef ALPHAKERNEL
@@ -47,7 +47,7 @@ using scalar_t = float;
 constexpr int VEC = 16 / static_cast<int>(sizeof(scalar_t));
 constexpr int PART_THREADS = 512;
 using Pack = ak::Pack<scalar_t, VEC>;
-using Row = ak::Row<scalar_t, VEC>;
+using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 // What is known of some elements: `none`, of one, of a pack besides others, of both of two, and the row's result. Elements
 // are taken less an `origin`, which is zero but for the variance.

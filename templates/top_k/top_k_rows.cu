@@ -40,7 +40,7 @@
 
 #include <ak/handover.cuh>
 #include <ak/reduce.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/select.cuh>
 #include <ak/threads.cuh>
 #include <ak/vectors.cuh>
@@ -59,7 +59,7 @@ constexpr int CAPACITY = 4096;  // ranks in shared memory: 32 KiB
 
 using ak::u64;
 using Pack = ak::Pack<scalar_t, VEC>;
-using Row = ak::Row<scalar_t, VEC>;
+using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 // A row's part that this block selects from, a thread's share of it in registers where that is not too long.
 struct Part {

@@ -22,7 +22,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/reduce.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/threads.cuh>
 #include <ak/vectors.cuh>
 
@@ -37,7 +37,7 @@ using ak::u32;
 using ak::u64;
 constexpr int VEC = 16 / static_cast<int>(sizeof(scalar_t));
 using Pack = ak::Pack<scalar_t, VEC>;
-using Row = ak::Row<scalar_t, VEC>;
+using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 constexpr int PLACE_BITS = 18;  // of a token
 constexpr int RANK_BITS = 46;   // 5 of an exponent, 23 of a mantissa, those of a token

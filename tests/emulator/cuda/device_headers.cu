@@ -19,7 +19,7 @@
 #include <ak/reduce.cuh>
 #include <ak/stream_k.cuh>
 #include <ak/routing.cuh>
-#include <ak/rows.cuh>
+#include <ak/unaligned_rows.cuh>
 #include <ak/select.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
@@ -129,7 +129,7 @@ __global__ void named_barriers(int* y) {
 // ---- rows: x and y are n halves that begin anywhere, alike
 
 __global__ void row_copy(const __half* x, __half* y, int n) {
-  const ak::Row<__half, 8> row(x, n);
+  const ak::UnalignedRow<__half, 8> row(x, n);
   for (int i = threadIdx.x; i < row.packs; i += blockDim.x) ak::store(y + row.pack(i), ak::load<8>(x + row.pack(i)));
   for (int i = threadIdx.x; i < row.singles; i += blockDim.x) y[row.single(i)] = x[row.single(i)];
 }

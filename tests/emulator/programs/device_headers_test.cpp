@@ -188,7 +188,7 @@ TEST_CASE("ak/threads.cuh hands over at a named barrier, and makes lane 0's valu
   });
 }
 
-TEST_CASE("ak/rows.cuh takes every element of a row once, wherever it begins") {
+TEST_CASE("ak/unaligned_rows.cuh takes every element of a row once, wherever it begins") {
   CudaProgram program = header_program("row_copy");
   const std::vector<std::uint16_t> x = halves(numbers(64));
   for (const std::size_t begin : {0, 1, 5, 8, 15}) {
@@ -205,7 +205,7 @@ TEST_CASE("ak/rows.cuh takes every element of a row once, wherever it begins") {
   }
 }
 
-TEST_CASE("ak/rows.cuh adds exponentials up relative to their maximum, also of threads without any") {
+TEST_CASE("ak/unaligned_rows.cuh adds exponentials up relative to their maximum, also of threads without any") {
   CudaProgram program = header_program("exp_sums");
   std::vector<float> x = numbers(128);
   for (float& value : x) value /= 64;

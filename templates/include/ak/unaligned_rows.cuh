@@ -13,11 +13,11 @@ namespace ak {
 
 /// A row of n elements at `data`, aligned to an element: `packs` packs of COUNT, and `singles` single elements.
 template <class T, int COUNT>
-struct Row {
+struct UnalignedRow {
   int lead;     // single elements in front of the packs
   int packs;
   int singles;  // in front and behind
-  __device__ __forceinline__ Row(const T* data, int n) {
+  __device__ __forceinline__ UnalignedRow(const T* data, int n) {
     constexpr unsigned int kBytes = COUNT * static_cast<unsigned int>(sizeof(T));
     const unsigned int over = static_cast<unsigned int>(reinterpret_cast<unsigned long long>(data)) % kBytes;
     lead = min(n, static_cast<int>((kBytes - over) % kBytes / static_cast<unsigned int>(sizeof(T))));
