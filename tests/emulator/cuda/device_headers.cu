@@ -21,6 +21,8 @@
 #include <ak/rows.cuh>
 #include <ak/stream_k.cuh>
 #include <ak/routing.cuh>
+#include <ak/unaligned_rows.cuh>
+#include <ak/select.cuh>
 #include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
@@ -142,6 +144,41 @@ __global__ void named_barriers(int* y) {
   } else {
     ak::named_barrier<64>(3);
     y[ak::lane_index()] = words[31 - ak::lane_index()] + ak::uniform(ak::lane_index() + 1);
+  }
+}
+
+// ---- rows: x and y are n halves that begin anywhere, alike
+
+__global__ void row_copy(const __half* x, __half* y, int n) {
+  const ak::UnalignedRow<__half, 8> row(x, n);
+  for (int i = threadIdx.x; i < row.packs; i += blockDim.x) ak::store(y + row.pack(i), ak::load<8>(x + row.pack(i)));
+  for (int i = threadIdx.x; i < row.singles; i += blockDim.x) y[row.single(i)] = x[row.single(i)];
+}
+__global__ void exp_sums(const float* x, float* maxima, float* sums) {
+  ak::ExpSum sum = ak::no_exponentials();
+  if (threadIdx.x != 5) sum = sum.with(x[threadIdx.x]).with(x[threadIdx.x + 64]);  // one thread has none
+  sum = ak::reduce_row<64>(sum, ak::MergeExpSums());
+  maxima[threadIdx.x] = sum.maximum;
+  sums[threadIdx.x] = sum.sum;
+}
+
+// ---- select: 256 numbers sorted by 128 threads; 96 by a warp, one after the other
+
+__global__ void sorted(const float* x, float* numbers, int* places) {
+  __shared__ ak::u64 ranks[256];
+  for (int i = threadIdx.x; i < 256; i += 128) ranks[i] = ak::rank_of(x[i], i);
+  ak::sort_ranks<128>(ranks, 256);
+  for (int i = threadIdx.x; i < 256; i += 128) {
+    numbers[i] = ak::number_of(ranks[i]);
+    places[i] = ak::place_of(ranks[i]);
+  }
+}
+__global__ void one_by_one(const float* x, int* places) {
+  ak::u64 ranks[3], rank = ~0ull;
+  for (int i = 0; i < 3; ++i) ranks[i] = ak::rank_of(x[i * 32 + threadIdx.x], i * 32 + threadIdx.x);
+  for (int i = 0; i < 96; ++i) {
+    rank = ak::largest_below(rank, ranks);
+    if (threadIdx.x == i % 32) places[i] = ak::place_of(rank);
   }
 }
 

@@ -188,6 +188,76 @@ TEST_CASE("ak/threads.cuh hands over at a named barrier, and makes lane 0's valu
   });
 }
 
+TEST_CASE("ak/unaligned_rows.cuh takes every element of a row once, wherever it begins") {
+  CudaProgram program = header_program("row_copy");
+  const std::vector<std::uint16_t> x = halves(numbers(64));
+  for (const std::size_t begin : {0, 1, 5, 8, 15}) {
+    for (const std::size_t count : {0, 1, 3, 8, 21, 49}) {
+      std::vector<std::uint16_t> expected(64);
+      std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(begin), count,
+                  expected.begin() + static_cast<std::ptrdiff_t>(begin));
+      const auto y = program.upload(std::vector<std::uint16_t>(64));
+      program.argument(program.upload(x) + 2 * begin).argument(y + 2 * begin);
+      program.argument(static_cast<int>(count));
+      program.launch_cleanly(blocks_of(1, 4));
+      check_equal(program.download<std::uint16_t>(y, 64), expected);
+    }
+  }
+}
+
+TEST_CASE("ak/unaligned_rows.cuh adds exponentials up relative to their maximum, also of threads without any") {
+  CudaProgram program = header_program("exp_sums");
+  std::vector<float> x = numbers(128);
+  for (float& value : x) value /= 64;
+  double maximum = -1e30, sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (i % 64 != 5) maximum = std::max<double>(maximum, x[i]);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (i % 64 != 5) sum += std::exp(x[i] - maximum);
+  const auto maxima = program.memory(256), sums = program.memory(256);
+  program.argument(program.upload(x)).argument(maxima).argument(sums);
+  program.launch_cleanly(blocks_of(1, 64));
+  check_equal(program.download<float>(maxima, 64), std::vector<float>(64, static_cast<float>(maximum)));
+  for (const float got : program.download<float>(sums, 64)) CHECK(got == Approx(sum).epsilon(1e-5));
+}
+
+TEST_CASE("ak/select.cuh sorts by number, then by place, with NaN above all") {
+  std::vector<float> x = numbers(256);
+  for (float& value : x) value = std::floor(value / 100);  // many equals
+  x[7] = x[200] = std::numeric_limits<float>::quiet_NaN();
+  x[8] = std::numeric_limits<float>::infinity();
+  x[9] = -std::numeric_limits<float>::infinity();
+  x[10] = -0.0f;
+  x[11] = 0.0f;
+  std::vector<int> order(256);
+  std::iota(order.begin(), order.end(), 0);
+  const auto larger = [&](int a, int b) {
+    if (std::isnan(x[a]) || std::isnan(x[b])) return std::isnan(x[a]) && !std::isnan(x[b]);
+    return x[a] > x[b];
+  };
+  std::ranges::stable_sort(order, larger);
+  CudaProgram program = header_program("sorted");
+  const auto got_numbers = program.memory(1024), places = program.memory(1024);
+  program.argument(program.upload(x)).argument(got_numbers).argument(places);
+  program.launch_cleanly(blocks_of(1, 128));
+  check_equal(program.download<int>(places, 256), order);
+  const auto values = program.download<float>(got_numbers, 256);
+  CHECK((std::isnan(values[0]) && std::isnan(values[1])));
+  for (std::size_t i = 2; i < 256; ++i) CHECK(values[i] == x[static_cast<std::size_t>(order[i])]);
+}
+
+TEST_CASE("ak/select.cuh lets a warp go through its ranks in order") {
+  const std::vector<float> x = numbers(96);
+  std::vector<int> order(96);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int a, int b) { return x[a] > x[b]; });
+  CudaProgram program = header_program("one_by_one");
+  const auto places = program.memory(384);
+  program.argument(program.upload(x)).argument(places);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<int>(places, 96), order);
+}
+
 TEST_CASE("ak/clusters.cuh gives every thread of a cluster the sum over its blocks") {
   CudaProgram program = header_program("cluster_sums");
   const auto x = numbers(8 * 64);
