@@ -11,7 +11,7 @@ constexpr std::array kStages{
     StageInfo{StageId::predict, "predict", StageRunner::search,
               "its time is predicted, and a hopeless one is not evaluated"},
     StageInfo{StageId::pre_check, "pre_check", StageRunner::evaluator,
-              "its source keeps the rules and becomes a translation unit"},
+              "its source keeps the rules, its constraints hold, and it becomes a translation unit"},
     StageInfo{StageId::build, "build", StageRunner::compile_worker, "NVRTC compiles it"},
     StageInfo{
         StageId::resources, "resources", StageRunner::evaluator,

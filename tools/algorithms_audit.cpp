@@ -43,7 +43,7 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   add_integer(app, "--seed", kAnyNumber, into(flags.options.seed), "seed of the inputs (default: 1)");
   app.add_option("--db", flags.database, "performance database, where the result is kept");
   app.add_flag("--record", flags.record,
-               "note in the problem's audit.json that it passed; only with all its combinations")
+               "note in the problem's audit.json that it passed; only with all choices of its params")
       ->group("Main");  // where others have it, it records a model
   app.add_flag("--json", flags.json, "print JSON");
 }
@@ -133,12 +133,12 @@ std::vector<codegen::Problem> problems(const ProblemFlags& flags) {
   return all;
 }
 
-/// What the flags choose, or every combination.
+/// What the flags choose, or what covers every choice.
 std::vector<std::shared_ptr<const ProblemInstance>> instances(const codegen::Problem& problem,
                                                               const ProblemFlags& flags) {
   if (flags.chosen()) return {flags.instance()};
   std::vector<std::shared_ptr<const ProblemInstance>> list;
-  for (const Params& params : codegen::dtype_and_flag_combinations(problem))
+  for (const Params& params : codegen::covering_params(problem))
     list.push_back(codegen::instantiate(problem, params));
   return list;
 }
@@ -164,7 +164,7 @@ int run_audit(const app::Arguments& arguments) {
   const ProblemFlags problem_flags(app, arguments, positional(arguments));
   if (!parse(app, arguments)) return 0;
   if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))
-    fail(ExitCode::usage, "--record needs every combination of parameters and the workloads as they are");
+    fail(ExitCode::usage, "--record needs every choice of parameters and the workloads as they are");
   const app::Config config = app::load_config();
   const app::Target target = audit_target(flags, config);
   const std::filesystem::path database = app::database_file(flags.database, config);

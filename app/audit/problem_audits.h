@@ -18,7 +18,8 @@ namespace ak::app {
 /// or of its Python files, and of the audit's own rules.
 [[nodiscard]] std::string audited_content(const std::filesystem::path& folder);
 
-/// The folder's audit.json says that it passed as it is now, under all combinations of dtypes and booleans.
+/// The folder's audit.json says that it passed as it is now, under as many params as codegen::covering_params gives
+/// where it says how many.
 [[nodiscard]] bool has_audit_record(const std::filesystem::path& folder);
 /// Writes audit.json. Throws Error(output), Error(usage) for a problem that is compiled in.
 void write_audit_record(const std::filesystem::path& folder);

@@ -213,8 +213,8 @@ class Run {
   void submit_templates() {
     for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
       const codegen::Problem family = codegen::load_problem(entry.folder);
-      std::vector<Problem> instances;  // of every combination, the default one first
-      for (const Params& params : codegen::dtype_and_flag_combinations(family))
+      std::vector<Problem> instances;  // of every choice, the default one first
+      for (const Params& params : codegen::covering_params(family))
         instances.push_back(codegen::instantiate(family, params));
       for (const CandidateFile& file : instances.front()->templates) {
         submit_point(instances.front(), file, false);

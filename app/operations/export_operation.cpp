@@ -7,6 +7,7 @@
 #include "app/operations/written_path.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/suggest.h"
 
 namespace ak::operations {
 namespace {
@@ -60,9 +61,19 @@ Arch exported_arch(const Json& request, const app::ExportChoice& choice) {
   return *arch;
 }
 
+/// Empty where the request gives none.
+std::string given_name(const Json& request) {
+  if (!request.contains("name")) return "";
+  std::string name = request["name"];
+  if (const std::string objection = codegen::name_objection(name); !objection.empty())
+    fail(ExitCode::usage, "name: '{}': {}", sanitize(name, 60), objection);
+  return name;
+}
+
 }  // namespace
 
 Answer export_kernel(const Json& request, const Context& context, const Callbacks&) {
+  const std::string name = given_name(request);
   const fs::path folder = export_folder(request, context);
   const app::ExportChoice choice = chosen_export(request, context);
   const codegen::Problem problem = problem_of(request, choice.kernel.problem);
@@ -70,11 +81,12 @@ Answer export_kernel(const Json& request, const Context& context, const Callback
   const Arch target = exported_arch(request, choice);
   const bool module = request.at("format") == "kernelbench";
   const auto write = module ? codegen::kernelbench_files : codegen::export_files;
-  const auto files = write(*instance, choice.kernel.candidate, target, app::export_facts(choice, *instance));
+  const auto files =
+      write(*instance, choice.kernel.candidate, target, app::export_facts(choice, *instance), name);
   if (!files) fail(ExitCode::no_kernel, "this kernel cannot be exported: {}", files.error().message);
   write_exported_files(folder, *files);
   Json json{{"folder", folder.string()},
-            {"name", codegen::export_name(instance->definition)},
+            {"name", name.empty() ? codegen::export_name(instance->definition) : name},
             {"problem", instance->definition.name},
             {"arch", target.sm()},
             {"files", Json::array()},

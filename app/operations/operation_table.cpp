@@ -674,6 +674,9 @@ Operation export_kernel_row() {
                       .help = "kernelbench: only model_new.py, for problems made from KernelBench's tasks",
                       .choices = {"folder", "kernelbench"},
                       .fallback = "\"folder\""},
+                     {.name = "name",
+                      .help = "of files, functions, CMake target, Python package and namespace of operators "
+                              "(default: the definition's)"},
                      {.name = "overwrite",
                       .kind = ValueKind::flag,
                       .help = "write into a folder that is not empty",

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/export/export_name.h"
 #include "core/device/arch.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
@@ -25,26 +26,27 @@ struct ExportFacts {
 };
 
 /// A kernel as a folder that is used without AlphaKernel: NAME.cu, NAME.h and NAME_launch.cu, a benchmark, a
-/// PyTorch extension, CMakeLists.txt, README.md. NAME is the definition's. The errors say why a kernel
-/// cannot be exported.
+/// PyTorch extension, CMakeLists.txt, README.md. The errors say why a kernel cannot be exported.
+/// @param name  of files, functions, CMake target, Python package and its operators' namespace, without objection
+///              (export_name.h); empty: export_name(), and a namespace of the kernel's own
 [[nodiscard]] Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem,
                                                              const Candidate& candidate, const Arch& arch,
-                                                             const ExportFacts& facts);
+                                                             const ExportFacts& facts,
+                                                             const std::string& name = "");
 
 /// model_new.py: class ModelNew for KernelBench's evaluator, with the task's own file in it. The errors say why there is
 /// none, for example that the problem was not made from such a task.
+/// @param name  as export_files() takes it
 [[nodiscard]] Result<std::vector<ExportedFile>> kernelbench_files(const ProblemInstance& problem,
                                                                   const Candidate& candidate,
-                                                                  const Arch& arch, const ExportFacts& facts);
+                                                                  const Arch& arch, const ExportFacts& facts,
+                                                                  const std::string& name = "");
 
 /// A finished kernel as a function of C++: k.launch.cuh, which one .cu file of a program includes, or which is
 /// compiled by itself. Errors as export_files().
 /// @param kernel_file next to it, as emit_kernel() writes it
 [[nodiscard]] Result<std::string> launch_header(const ProblemInstance& problem, const Candidate& candidate,
                                                 const Arch& arch, const std::string& kernel_file);
-
-/// The definition's name as an identifier of C++ and Python: what functions and files are called.
-[[nodiscard]] std::string export_name(const Definition& definition);
 
 /// A kernel as a solution for an evaluator of FlashInfer-Bench's data sets, which compiles files with PyTorch's
 /// extension builder and its defaults.

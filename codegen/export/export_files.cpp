@@ -166,12 +166,15 @@ std::string refusal_reason(const ExportSubject& subject) {
 
 }  // namespace
 
-ExportSubject export_subject(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch) {
+ExportSubject export_subject(const ProblemInstance& problem, const Candidate& candidate, const Arch& arch,
+                             const std::string& name) {
+  const std::string own = name.empty() ? export_name(problem.definition) : name;
   ExportSubject subject{.problem = problem,
                         .candidate = candidate,
                         .arch = arch,
-                        .name = export_name(problem.definition),
-                        .kernel_file = export_name(problem.definition) + ".cu",
+                        .name = own,
+                        .named = !name.empty(),
+                        .kernel_file = own + ".cu",
                         .axes = {},
                         .derived = {},
                         .tensors = {}};
@@ -192,15 +195,6 @@ ExportSubject export_subject(const ProblemInstance& problem, const Candidate& ca
   return subject;
 }
 
-std::string export_name(const Definition& definition) {
-  std::string name;
-  for (const char c : definition.name) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    name += word ? c : '_';
-  }
-  return name.empty() || (name[0] >= '0' && name[0] <= '9') ? "kernel_" + name : name;
-}
-
 Result<std::vector<ExportedFile>> export_sources(const ExportSubject& subject) {
   if (const std::string why = refusal_reason(subject); !why.empty()) return InputError{why};
   const Result<std::string> launcher = export_launcher(subject);
@@ -211,8 +205,9 @@ Result<std::vector<ExportedFile>> export_sources(const ExportSubject& subject) {
 }
 
 Result<std::vector<ExportedFile>> export_files(const ProblemInstance& problem, const Candidate& candidate,
-                                               const Arch& arch, const ExportFacts& facts) {
-  const ExportSubject subject = export_subject(problem, candidate, arch);
+                                               const Arch& arch, const ExportFacts& facts,
+                                               const std::string& name) {
+  const ExportSubject subject = export_subject(problem, candidate, arch, name);
   Result<std::vector<ExportedFile>> sources = export_sources(subject);
   if (!sources) return sources;
   std::vector<ExportedFile> files = *std::move(sources);

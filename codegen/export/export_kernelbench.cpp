@@ -37,9 +37,9 @@ std::string python_names(const ExportSubject& subject) {
 
 Result<std::vector<ExportedFile>> kernelbench_files(const ProblemInstance& problem,
                                                     const Candidate& candidate, const Arch& arch,
-                                                    const ExportFacts& facts) {
+                                                    const ExportFacts& facts, const std::string& name) {
   if (const std::string why = why_no_module(problem); !why.empty()) return InputError{why};
-  const ExportSubject subject = export_subject(problem, candidate, arch);
+  const ExportSubject subject = export_subject(problem, candidate, arch, name);
   const Result<std::vector<ExportedFile>> files = export_sources(subject);
   if (!files) return files.error();
   if (!sizes_without_input(subject).empty())

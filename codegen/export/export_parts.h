@@ -30,7 +30,8 @@ struct ExportSubject {
   const ProblemInstance& problem;
   const Candidate& candidate;
   Arch arch;
-  std::string name;                     ///< export_name()
+  std::string name;                     ///< of functions, files, target and package
+  bool named = false;                   ///< by its user; else it is export_name()
   std::string kernel_file;              ///< that the launcher includes
   std::vector<const Axis*> axes;        ///< those that vary
   std::vector<const Axis*> derived;     ///< those that follow from others
@@ -42,8 +43,9 @@ struct ExportSubject {
 };
 
 /// What every file mentions of a kernel; refers to `problem` and `candidate`.
+/// @param name  empty: export_name()
 [[nodiscard]] ExportSubject export_subject(const ProblemInstance& problem, const Candidate& candidate,
-                                           const Arch& arch);
+                                           const Arch& arch, const std::string& name = "");
 
 /// NAME.cu, NAME.h and NAME_launch.cu. Errors as export_files().
 [[nodiscard]] Result<std::vector<ExportedFile>> export_sources(const ExportSubject& subject);
@@ -61,8 +63,8 @@ struct ExportSubject {
 /// Both in one file, for one .cu file of a program.
 [[nodiscard]] Result<std::string> export_launch_header(const ExportSubject& subject);
 
-/// The namespace of its operators in PyTorch: "alphakernel_1a2b3c4d", of the kernel's text and target, so that two
-/// exports of one definition can be loaded into one process.
+/// The namespace of its operators in PyTorch: the name that its user gave, else "alphakernel_1a2b3c4d", of the kernel's
+/// text and target, so that two exports of one definition can be loaded into one process.
 [[nodiscard]] std::string operator_space(const ExportSubject& subject);
 
 /// torch/: the source of the operators, how it is built, and a check against the definition's reference.

@@ -451,6 +451,7 @@ std::string check_file(const ExportSubject& subject) {
 }  // namespace
 
 std::string operator_space(const ExportSubject& subject) {
+  if (subject.named) return subject.name;
   const std::string kernel = emit_kernel(subject.problem, subject.candidate) + subject.arch.sm();
   return "alphakernel_" + sha256_hex(kernel).substr(0, kSpaceDigits);
 }

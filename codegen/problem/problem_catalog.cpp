@@ -116,19 +116,52 @@ void check_combination(const Problem& problem, const Params& params) {
        constraint->text());
 }
 
-/// What a param may be in an audit: a dtype or a flag anything, the default first; others the default.
-std::vector<Value> audited_values(const ParamSpec& param) {
-  std::vector<Value> values{param.default_value};
+bool is_dtype_or_flag(const ParamSpec& param) {
   const auto is_dtype = [](const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text != nullptr && parse_dtype(*text).has_value();
   };
-  const bool varied = param.type == ParamType::boolean || std::ranges::all_of(param.choices, is_dtype);
-  if (!varied) return values;
-  for (const Value& choice : param.choices) {
-    if (choice != param.default_value) values.push_back(choice);
-  }
+  return param.type == ParamType::boolean ||
+         (!param.choices.empty() && std::ranges::all_of(param.choices, is_dtype));
+}
+
+/// What a param is tried at beside its default: every other choice, of a range its ends.
+std::vector<Value> other_values(const ParamSpec& param) {
+  std::vector<Value> values = param.choices;
+  if (param.minimum) values.emplace_back(*param.minimum);
+  if (param.maximum) values.emplace_back(*param.maximum);
+  std::erase(values, param.default_value);
   return values;
+}
+
+/// Every combination of dtypes and flags that the problem has, the others at their defaults; the default first.
+std::vector<Params> dtype_and_flag_combinations(const Problem& problem) {
+  std::vector<Params> combinations{Params()};
+  for (const ParamSpec& param : problem.params) {
+    std::vector<Value> values{param.default_value};
+    if (is_dtype_or_flag(param)) std::ranges::copy(other_values(param), std::back_inserter(values));
+    std::vector<Params> longer;
+    for (const Params& params : combinations) {
+      for (const Value& value : values) {
+        longer.push_back(params);
+        longer.back()[param.name] = value;
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::erase_if(combinations,
+                [&](const Params& params) { return broken_constraint(problem, params) != nullptr; });
+  return combinations;
+}
+
+/// The first of `all` that the problem still has with `value` for the param `name`, with it.
+std::optional<Params> first_with(const Problem& problem, const std::vector<Params>& all,
+                                 const std::string& name, const Value& value) {
+  for (Params params : all) {
+    params[name] = value;
+    if (broken_constraint(problem, params) == nullptr) return params;
+  }
+  return std::nullopt;
 }
 
 std::vector<CandidateFile> read_templates(const fs::path& folder) {
@@ -307,21 +340,23 @@ Params choose_params(const Problem& problem, const std::map<std::string, std::st
   return params;
 }
 
-std::vector<Params> dtype_and_flag_combinations(const Problem& problem) {
-  std::vector<Params> combinations{Params()};
-  for (const ParamSpec& param : problem.params) {
-    std::vector<Params> longer;
-    for (const Params& params : combinations) {
-      for (const Value& value : audited_values(param)) {
-        longer.push_back(params);
-        longer.back()[param.name] = value;
+std::vector<Params> covering_params(const Problem& problem) {
+  std::vector<Params> all = dtype_and_flag_combinations(problem);
+  const auto covered = [&](const std::string& name, const Value& value) {
+    return std::ranges::any_of(all, [&](const Params& params) { return params.at(name) == value; });
+  };
+  for (bool longer = true; longer;) {  // a choice that needs another one finds it in the next round
+    longer = false;
+    for (const ParamSpec& param : problem.params) {
+      for (const Value& value : other_values(param)) {
+        if (covered(param.name, value)) continue;
+        std::optional<Params> params = first_with(problem, all, param.name, value);
+        longer = longer || params;
+        if (params) all.push_back(std::move(*params));
       }
     }
-    combinations = std::move(longer);
   }
-  std::erase_if(combinations,
-                [&](const Params& params) { return broken_constraint(problem, params) != nullptr; });
-  return combinations;
+  return all;
 }
 
 std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const Params& params) {

@@ -51,9 +51,11 @@ inline constexpr std::string_view kDegenerateTag = "degenerate";
 /// "true"). dtype spellings are normalised. Throws Error(usage) listing the allowed values.
 [[nodiscard]] Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given);
 
-/// Every combination of the params that choose dtypes and of the boolean ones that the problem has, the
-/// others at their defaults; the default combination first.
-[[nodiscard]] std::vector<Params> dtype_and_flag_combinations(const Problem& problem);
+/// Params under which a problem is audited: every combination of dtypes and of flags that it has, the others at
+/// their defaults and the default combination first; then every other choice of a param, of a range its ends,
+/// each once: in the first of those before it that the problem has with it. A choice that takes two changes at
+/// once is left out.
+[[nodiscard]] std::vector<Params> covering_params(const Problem& problem);
 
 /// The plain definition with its workloads, reference, formulas and templates.
 /// Throws Error(bad_input) naming file, field and what was expected.

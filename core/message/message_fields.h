@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/text/any_number.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 
@@ -93,14 +92,7 @@ void number(const JsonReader& at, Owner<member>& message) {
 /// Also what JSON has no numbers for: "nan", "inf" and "-inf".
 template <auto member>
 void any_number(const JsonReader& at, Owner<member>& message) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Json& json = at.json();
-  if (json == "nan")
-    message.*member = std::numeric_limits<double>::quiet_NaN();
-  else if (json == "inf" || json == "-inf")
-    message.*member = json == "inf" ? kInfinity : -kInfinity;
-  else
-    message.*member = at.number();
+  message.*member = any_number_from(at);
 }
 
 template <auto member>

@@ -2277,6 +2277,7 @@ struct ExportKernelRequest {
   std::optional<std::string> device;  ///< fastest on the device of this name, or part of it
   std::optional<std::string> arch;  ///< what it is built for (default: what it was evaluated for)
   std::optional<std::string> format;  ///< kernelbench: only model_new.py, for problems made from KernelBench's tasks; one of folder, kernelbench (default: "folder")
+  std::optional<std::string> name;  ///< of files, functions, CMake target, Python package and namespace of operators (default: the definition's)
   std::optional<bool> overwrite;  ///< write into a folder that is not empty (default: false)
   std::optional<std::string> problem;  ///< name as list_problems gives it, or the folder of a problem of your own
   std::map<std::string, Scalar> params;  ///< parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
@@ -2289,6 +2290,7 @@ struct ExportKernelRequest {
     visitor("device", self.device);
     visitor("arch", self.arch);
     visitor("format", self.format);
+    visitor("name", self.name);
     visitor("overwrite", self.overwrite);
     visitor("problem", self.problem);
     visitor("params", self.params);

@@ -1646,6 +1646,7 @@ class Operations:
         device: Optional[str] = None,
         arch: Optional[str] = None,
         format: Optional[str] = None,
+        name: Optional[str] = None,
         overwrite: Optional[bool] = None,
         problem: Optional[str] = None,
         params: Optional[Dict[str, Scalar]] = None,
@@ -1660,6 +1661,7 @@ class Operations:
         device: fastest on the device of this name, or part of it
         arch: what it is built for (default: what it was evaluated for)
         format: kernelbench: only model_new.py, for problems made from KernelBench's tasks; one of folder, kernelbench (default: "folder")
+        name: of files, functions, CMake target, Python package and namespace of operators (default: the definition's)
         overwrite: write into a folder that is not empty (default: false)
         problem: name as list_problems gives it, or the folder of a problem of your own
         params: parameters of the problem, e.g. {"dtype": "bf16"}; the others take their defaults
@@ -1671,6 +1673,7 @@ class Operations:
             "device": device,
             "arch": arch,
             "format": format,
+            "name": name,
             "overwrite": overwrite,
             "problem": problem,
             "params": params,

@@ -173,6 +173,7 @@ std::optional<Outcome> LocalEvaluator::pre_check(EvaluationJob& job) const {
     broken.diagnostics = std::move(findings);
     return broken;
   }
+  if (auto broken = inspect_constraints(request, devices_.environment())) return broken;
   auto unit = assembler_.candidate(*request.problem, request.candidate, request.arch);
   if (!unit)
     return ended_as(Status::invalid_candidate, StageId::pre_check, unit.error().message, Gate::source_rules);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/plan_inspection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -25,6 +27,19 @@ Outcome rival_fault(const std::string& message) {
 }
 
 }  // namespace
+
+std::optional<Outcome> inspect_constraints(const EvaluationRequest& request, const Environment& environment) {
+  Environment known = request.problem->environment({});
+  for (const auto& [name, value] : environment) known[name] = value;
+  const Candidate& candidate = request.candidate;
+  const auto broken = broken_constraints(candidate.plan, std::move(known), candidate.tunables);
+  if (broken.empty()) return std::nullopt;
+  return Outcome{.status = Status::invalid_candidate,
+                 .stage = StageId::pre_check,
+                 .message = fmt::format("launch plan: the constraint '{}' does not hold", broken.front()),
+                 .diagnostics = {},
+                 .gate = Gate::plan_bounds};
+}
 
 std::optional<Outcome> inspect_plans(EvaluationJob& job, DeviceKind device, const Environment& environment) {
   auto plans = plans_of(job.request.candidate, job.request, device, environment);

@@ -8,6 +8,11 @@
 
 namespace ak::runtime {
 
+/// What tunables, params and device decide alone, before it is built: a kernel for another target may not even compile.
+/// @param environment what launch plans see of the device
+[[nodiscard]] std::optional<Outcome> inspect_constraints(const EvaluationRequest& request,
+                                                         const Environment& environment);
+
 // The stage `resources`: what is known of a built candidate before it runs.
 
 /// Resolves the candidate's plan for every workload that suits `device`, and compares arguments, threads,

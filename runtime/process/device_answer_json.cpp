@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of device workers as JSON. What a field may be is in the tables: a worker that a candidate took over, or a
 // damaged journal, gives an error that names the field.
-#include <cmath>
 #include <type_traits>
 
 #include "core/message/message_fields.h"
+#include "core/text/any_number.h"
 #include "runtime/process/device_messages.h"
 
 namespace ak::runtime {
@@ -26,13 +26,6 @@ constexpr std::int64_t kMaxMs = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxCelsius = 1'000;
 constexpr std::int64_t kMaxMhz = 1'000'000;
 constexpr std::int64_t kMaxWatt = 1'000'000;
-
-// JSON has no NaN and no infinities; a wrong result may hold both.
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
-}
 
 template <class T, class ToJson>
 Json list_json(const std::vector<T>& values, ToJson to_json_of) {
@@ -111,12 +104,12 @@ Json check_json(const CheckRecord& check) {
           {"seed", check.seed},
           {"tensor", check.tensor},
           {"passed", check.passed},
-          {"max_error", number(check.max_error)},
-          {"mean_error", number(check.mean_error)},
-          {"tolerance", number(check.tolerance)},
+          {"max_error", any_number_json(check.max_error)},
+          {"mean_error", any_number_json(check.mean_error)},
+          {"tolerance", any_number_json(check.tolerance)},
           {"worst_index", check.worst_index},
-          {"worst_expected", number(check.worst_expected)},
-          {"worst_got", number(check.worst_got)},
+          {"worst_expected", any_number_json(check.worst_expected)},
+          {"worst_got", any_number_json(check.worst_got)},
           {"nonfinite_mismatches", check.nonfinite_mismatches}};
 }
 

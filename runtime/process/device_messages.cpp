@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/text/any_number.h"
 #include "core/text/hash.h"
 
 namespace ak::runtime {
@@ -74,25 +75,27 @@ TensorLayout layout_from(const Json& json) {
 }
 
 Json draw_json(const ak_random::Draw& draw) {
-  return {{"kind", ak::to_string(draw.kind)},
-          {"scale", draw.scale},
-          {"shift", draw.shift},
-          {"choices", std::vector(draw.choices, draw.choices + draw.choice_count)},
-          {"low", draw.low},
-          {"high", draw.high},
-          {"count", draw.count},
-          {"row", draw.row},
-          {"bound", draw.bound}};
+  return {
+      {"kind", ak::to_string(draw.kind)},
+      {"scale", any_number_json(draw.scale)},
+      {"shift", any_number_json(draw.shift)},
+      {"choices", array_json(std::vector(draw.choices, draw.choices + draw.choice_count), any_number_json)},
+      {"low", draw.low},
+      {"high", draw.high},
+      {"count", draw.count},
+      {"row", draw.row},
+      {"bound", draw.bound}};
 }
 
 ak_random::Draw draw_from(const Json& json) {
   const auto kind = parse_input_kind(json.at("kind").get<std::string>());
-  const auto choices = json.at("choices").get<std::vector<double>>();
+  const auto number_from = [](const Json& value) { return any_number_from(JsonReader(value)); };
+  const std::vector<double> choices = array_from(json.at("choices"), number_from);
   if (!kind || choices.size() > ak_random::kMaxChoices)
     fail(ExitCode::bad_input, "device message: unknown draw {}", json.dump());
   ak_random::Draw draw{.kind = *kind,
-                       .scale = json.at("scale"),
-                       .shift = json.at("shift"),
+                       .scale = static_cast<float>(number_from(json.at("scale"))),
+                       .shift = static_cast<float>(number_from(json.at("shift"))),
                        .choice_count = static_cast<int>(choices.size()),
                        .choices = {},
                        .low = json.at("low"),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include "core/text/json_reader.h"
 
 #include "runtime/cuda/device_context.h"
 #include "runtime/emulated/emulated_driver.h"
@@ -61,10 +62,15 @@ class DeviceService {
       channel_.respond(request, "failed",
                        {{"message", error.what()}, {"code", static_cast<int>(error.code())}});
     } catch (const Json::exception& error) {
-      channel_.respond(
-          request, "failed",
-          {{"message", fmt::format("malformed {}: {}", request.type, error.what())}, {"code", 1}});
+      refuse(request, error.what());
+    } catch (const JsonInputError& error) {
+      refuse(request, error.what());
     }
+  }
+
+  void refuse(const WorkerMessage& malformed, const char* why) {
+    channel_.respond(malformed, "failed",
+                     {{"message", fmt::format("malformed {}: {}", malformed.type, why)}, {"code", 1}});
   }
 
   void describe(const WorkerMessage& request) {

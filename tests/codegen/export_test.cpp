@@ -102,6 +102,26 @@ TEST_CASE("an exported kernel compiles with nvcc, launch function, benchmark and
   require_nvcc_accepts({"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, true});
 }
 
+TEST_CASE("two exports of one definition under two names are linked into one program") {
+  const auto problem = problem_of("softmax", {{"dtype", "bfloat16"}});
+  const Candidate candidate = template_of(*problem, "softmax_online.cu");
+  const TemporaryFolder folder;
+  for (const char* name : {"one", "two"}) {
+    const auto files = codegen::export_files(*problem, candidate, kAmpere, kFacts, name);
+    REQUIRE(files.ok());
+    for (const codegen::ExportedFile& file : *files) write_in(folder, file.path, file.text);
+  }
+  write_in(folder, "main.cu",
+           "#include \"one.h\"\n#include \"two.h\"\nint main() {\n"
+           "  return one_refusal(one_shape()) == nullptr || two_refusal(two_shape()) == nullptr;\n}\n");
+  if (nvcc_is_missing()) return;
+  const Ended linked = shell(folder.path(),
+                             "nvcc -std=c++20 -gencode arch=compute_80,code=sm_80 -O0 main.cu one_launch.cu "
+                             "two_launch.cu -o program && ./program");
+  INFO(linked.output);
+  CHECK(linked.exit_code == 0);
+}
+
 TEST_CASE("several launches, workspace, tensor maps, clusters and memory in place are exported") {
   const Exported all[] = {
       {"reduce_sum", {{"dtype", "float16"}}, "reduce_sum_single_pass.cu", kAmpere, false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exports register in PyTorch: two in one process must not have a name in common.
+// What exports are called, and what they register in PyTorch: two in one process must not have a name in common.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <regex>
@@ -15,7 +15,8 @@ namespace {
 constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
 
 std::vector<codegen::ExportedFile> exported(const std::string& name, const std::string& file,
-                                            const Arch& arch, const TunableValues& changed = {}) {
+                                            const Arch& arch, const TunableValues& changed = {},
+                                            const std::string& called = "") {
   const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
   const auto instance =
       codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", "bfloat16"}}));
@@ -23,8 +24,8 @@ std::vector<codegen::ExportedFile> exported(const std::string& name, const std::
   REQUIRE(found != instance->templates.end());
   Candidate candidate = parse_candidate(found->name, found->source).value();
   for (const auto& [tunable, value] : changed) candidate.tunables[tunable] = value;
-  const auto files = codegen::export_files(*instance, candidate, arch,
-                                           {.version = "1.0", .measured = "Nowhere.\n", .origin = "Yours."});
+  const auto files = codegen::export_files(
+      *instance, candidate, arch, {.version = "1.0", .measured = "Nowhere.\n", .origin = "Yours."}, called);
   REQUIRE(files.ok());
   return *files;
 }
@@ -60,6 +61,80 @@ TEST_CASE("two points, two targets and two templates of one definition have name
 TEST_CASE("the same kernel exported twice has the same names") {
   CHECK(spaces(exported("softmax", "softmax_online.cu", kHopper)) ==
         spaces(exported("softmax", "softmax_online.cu", kHopper)));
+}
+
+/// What an export's library, CMake file and package define under names, and the paths that others include or import.
+std::set<std::string> names(const std::vector<codegen::ExportedFile>& files) {
+  const std::regex defined[] = {
+      std::regex(R"re(\b(\w+_(?:launch|refusal|workspace_bytes|prepare|prepared_bytes))\(const)re"),
+      std::regex(R"re(struct (\w+_shape) \{)re"),
+      std::regex(R"re(\nnamespace (\w+_kernel) \{)re"),
+      std::regex(R"re((?:project|add_library|add_executable)\((\w+))re"),
+      std::regex(R"re(m\.def\("(\w+))re"),
+      std::regex(R"re(packages=\["(\w+)")re")};
+  std::set<std::string> found;
+  for (const codegen::ExportedFile& file : files) {
+    if (file.path.ends_with(".h") || file.path.ends_with("/__init__.py")) found.insert(file.path);
+    for (const std::regex& one : defined)
+      for (std::sregex_iterator at(file.text.begin(), file.text.end(), one), end; at != end; ++at)
+        found.insert((*at)[1]);
+  }
+  return found;
+}
+
+TEST_CASE("a name is that of functions, target, package and operators' namespace") {
+  const auto files = exported("softmax", "softmax_online.cu", kHopper, {}, "quick");
+  CHECK(spaces(files) == std::set<std::string>{"quick"});
+  const std::set<std::string> all = names(files);
+  for (const char* expected : {"quick", "quick.h", "torch/quick/__init__.py", "quick_launch", "quick_out"}) {
+    INFO(expected);
+    CHECK(all.contains(expected));
+  }
+  for (const codegen::ExportedFile& file : files) {
+    INFO(file.path);
+    CHECK(file.path.find("softmax_bf16") == std::string::npos);
+    CHECK((file.path.ends_with("README.md") || file.path == "quick.cu" ||  // say what it computes
+           file.text.find("softmax_bf16_") == std::string::npos));
+  }
+}
+
+TEST_CASE("exports of one definition have no name in common where both are given one") {
+  const auto first = names(exported("linear", "linear_transposed.cu", kAmpere, {}, "one"));
+  const auto second = names(exported("linear", "linear_transposed.cu", kAmpere, {}, "two"));
+  CHECK(first.size() > 10);
+  std::vector<std::string> both;
+  std::ranges::set_intersection(first, second, std::back_inserter(both));
+  CHECK_THAT(both, Catch::Equals(std::vector<std::string>{}));
+}
+
+TEST_CASE("without a name an export has that of its definition, which no other definition has") {
+  const auto name_of = [](const std::string& definition) {
+    Definition named;
+    named.name = definition;
+    return codegen::export_name(named);
+  };
+  CHECK(name_of("softmax_bf16") == "softmax_bf16");
+  std::set<std::string> all;
+  const char* const kAlike[] = {"a_b",          "a.b",  "a-b",   "a b",   "a__b", "1_a_b",
+                                "kernel_1_a_b", "_a_b", "class", "torch", "",     "\xc3\xa4"};
+  for (const char* each : kAlike) {
+    all.insert(name_of(each));
+    INFO(each << " " << name_of(each));
+    CHECK(codegen::name_objection(name_of(each)) == "");
+  }
+  CHECK(all.size() == std::size(kAlike));
+  CHECK(name_of(std::string(300, 'a')) != name_of(std::string(301, 'a')));
+  CHECK(codegen::name_objection(name_of(std::string(300, 'a'))) == "");
+}
+
+TEST_CASE("a name that is no identifier, or that something else has, is refused with the reason") {
+  for (const char* wrong : {"", "2d", "a-b", "a b", "_a", "a.b", "a/../b", "n\xc3\xa4h"})
+    CHECK_THAT(codegen::name_objection(wrong), Catch::Contains("expected a letter"));
+  CHECK_THAT(codegen::name_objection("a__b"), Catch::Contains("'__'"));
+  CHECK_THAT(codegen::name_objection(std::string(200, 'a')), Catch::Contains("at most"));
+  for (const char* taken : {"class", "torch", "aten", "test", "check"})
+    CHECK_THAT(codegen::name_objection(taken), Catch::Contains("something else of this name"));
+  CHECK(codegen::name_objection("my_softmax2") == "");
 }
 
 }  // namespace

@@ -133,16 +133,51 @@ TEST_CASE("a problem that calls its mutations by their old names has the same on
              Catch::Contains("lesions: \"mutations\" has taken the place of this key"));
 }
 
-TEST_CASE("an audit takes every combination of dtypes and booleans that the problem has, the default first") {
+TEST_CASE("an audit combines dtypes and booleans, the default first, and takes other choices one by one") {
   SampleProblem sample;
   sample.json["param_constraints"] = {"not causal or dtype == 'float32'"};
   sample.write();
   const Problem problem = load_problem(sample.folder());
-  const auto combinations = dtype_and_flag_combinations(problem);
-  CHECK(combinations.front() == choose_params(problem, {}));
-  std::size_t dtypes = 0;
-  for (const ParamSpec& param : problem.params) dtypes += param.name == "dtype" ? param.choices.size() : 0;
-  CHECK(combinations.size() == dtypes + 1);  // causal with float32 alone
+  const auto all = covering_params(problem);
+  CHECK(all.front() == choose_params(problem, {}));
+  CHECK(all.size() == 4);  // both dtypes, causal with float32 alone, and the other head_dim
+  CHECK(all.back() == choose_params(problem, {{"head_dim", "128"}}));
+}
+
+TEST_CASE("an audit takes a choice with the first combination that has it, and a range at its ends") {
+  SampleProblem sample;
+  Json& params = sample.json["params"];
+  params["a_mode"] = {{"type", "choice"}, {"choices", {"off", "on"}}, {"default", "off"}, {"help", "m"}};
+  params["size"] = {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}, {"default", 4}, {"help", "s"}};
+  sample.json["param_constraints"] = {"a_mode == 'off' or size == 9 and dtype == 'bfloat16'"};
+  sample.write();
+  const Problem problem = load_problem(sample.folder());
+  const auto all = covering_params(problem);
+  const auto tried = [&](const std::map<std::string, std::string>& given) {
+    return std::ranges::count(all, choose_params(problem, given));
+  };
+  CHECK(all.size() == 2 * 2 + 3);
+  CHECK(tried({{"size", "1"}}) == 1);
+  CHECK(tried({{"size", "9"}}) == 1);
+  CHECK(tried({{"a_mode", "on"}, {"size", "9"}, {"dtype", "bf16"}}) == 0);  // two changes at once
+  sample.json["param_constraints"] = {"a_mode == 'off' or size == 9"};
+  sample.write();
+  const Problem wider = load_problem(sample.folder());
+  CHECK(std::ranges::count(covering_params(wider), choose_params(wider, {{"a_mode", "on"}, {"size", "9"}})) ==
+        1);
+}
+
+TEST_CASE("an audit takes every choice of every shipped problem at least once") {
+  for (const CatalogEntry& entry : list_problems()) {
+    const Problem problem = load_problem(entry.folder);
+    const auto all = covering_params(problem);
+    for (const ParamSpec& param : problem.params) {
+      for (const Value& choice : param.choices) {
+        INFO(problem.name << ": " << param.name << " " << to_string(choice));
+        CHECK(std::ranges::any_of(all, [&](const Params& one) { return one.at(param.name) == choice; }));
+      }
+    }
+  }
 }
 
 TEST_CASE("params may turn a matrix around and leave an input out") {

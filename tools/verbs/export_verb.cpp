@@ -18,7 +18,7 @@ constexpr const char* kExportExamples =
     "  alphakernel export 1234 --output softmax/             # a variant of the database\n"
     "  alphakernel export search:12 --output softmax/       # what a search ended with\n"
     "  alphakernel export --best softmax_bf16 --device h200 --output softmax/\n"
-    "  alphakernel export fast.cu --arch sm_90a --output softmax/\n"
+    "  alphakernel export fast.cu --arch sm_90a --name fast_softmax --output softmax/\n"
     "  alphakernel export search:12 --problem relu/ --format kernelbench --output out/   # out/model_new.py\n"
     "\n"
     "Then: cmake -S softmax -B softmax/build && cmake --build softmax/build, or python3 "
@@ -51,7 +51,7 @@ int run_export(const app::Arguments& arguments) {
       "operators, and a README with what was measured. A kernel that is known to be wrong is not exported.",
       "alphakernel export"};
   set_style(app, kExportExamples);
-  std::string word, best, device, arch, output, database, format = "folder";
+  std::string word, best, device, arch, output, name, database, format = "folder";
   bool json = false, force = false;
   add_kernel(app, "kernel", word)->required(false);
   app.add_option("--best", best, "instead of a kernel: the fastest verified one of this definition")
@@ -60,6 +60,9 @@ int run_export(const app::Arguments& arguments) {
                  "the product whose measurements are shown (with --best: part of its name)");
   app.add_option("--arch,--target", arch, "what to compile for (default: what it was evaluated for)");
   app.add_option("-o,--output", output, "the folder; created if it does not exist")->required();
+  app.add_option("--name", name,
+                 "of files, functions, CMake target, Python package and namespace of operators (default: the "
+                 "definition's)");
   add_choice(
       app, "--format", format, {"folder", "kernelbench"},
       "kernelbench: only model_new.py with class ModelNew, for problems made from KernelBench's tasks");
@@ -80,6 +83,7 @@ int run_export(const app::Arguments& arguments) {
   request.update({{"folder", output}, {"overwrite", force}, {"format", format}});
   if (best.empty()) add_text(request, "device", device);
   add_text(request, "arch", arch);
+  add_text(request, "name", name);
   const operations::Answer answer = call_operation("export_kernel", request, "export", arguments);
   if (json)
     print_json(answer);

@@ -143,21 +143,6 @@ bool has_tunables(const CandidateFile& file) {
   return candidate.ok() && !candidate->plan.tunables.empty();
 }
 
-/// Every combination of dtypes and flags, and every choice of the other params with the rest at their defaults.
-std::vector<Params> checked_params(const codegen::Problem& problem) {
-  std::vector<Params> all = codegen::dtype_and_flag_combinations(problem);
-  for (const ParamSpec& param : problem.params) {
-    for (const Value& choice : param.choices) {
-      try {
-        const Params params = codegen::choose_params(problem, {{param.name, to_string(choice)}});
-        if (std::ranges::find(all, params) == all.end()) all.push_back(params);
-      } catch (const Error&) {  // a combination that the problem does not have
-      }
-    }
-  }
-  return all;
-}
-
 /// Places of the folder's files that still wait for the user, as "file:line: text".
 std::vector<std::string> open_places(const std::filesystem::path& folder) {
   std::vector<std::string> places;
@@ -187,7 +172,7 @@ CheckedKernels check_kernels(const codegen::Problem& loaded, const std::string& 
                              const app::Target& target) {
   const auto evaluator = app::make_evaluator(target, app::load_config());
   CheckedKernels checked;
-  for (const Params& params : checked_params(loaded)) {
+  for (const Params& params : codegen::covering_params(loaded)) {
     const auto problem = codegen::instantiate(loaded, params);
     fmt::print("{}: {} with {} workloads, {} distributions, {} mutations, {} kernels\n", folder,
                problem->definition.name, problem->workloads.size(), problem->distributions.size(),

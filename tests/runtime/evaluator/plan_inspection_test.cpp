@@ -29,6 +29,20 @@ TEST_CASE("on the CPU device the largest of its own workloads stands in for thos
   CHECK(job.plans.back().timed);
 }
 
+TEST_CASE(
+    "a constraint that no size can help is named before anything is built, another one waits for sizes") {
+  EvaluationJob job = test::built_job({});
+  auto& constraints = job.request.candidate.plan.constraints;
+  constraints.push_back(Expression::parse("N > 1000000").value());
+  CHECK_FALSE(inspect_constraints(job.request, test::target_environment()));
+  constraints.push_back(Expression::parse("ARCH == 7").value());
+  const auto broken = inspect_constraints(job.request, test::target_environment());
+  REQUIRE(broken);
+  CHECK(broken->status == Status::invalid_candidate);
+  CHECK(broken->stage == StageId::pre_check);
+  CHECK(broken->message == "launch plan: the constraint 'ARCH == 7' does not hold");
+}
+
 TEST_CASE("an argument of the wrong type ends the evaluation at resources") {
   EvaluationJob job = test::built_job({});
   job.result.build->kernels[0].parameter_types[3] = "u32";

@@ -94,6 +94,29 @@ TEST_CASE("a device task survives JSON with its binary program") {
   CHECK(read.workloads[0].plan.launches[0].arguments.size() == 2);
 }
 
+TEST_CASE("inputs that are NaN and infinite survive JSON on their way to a device") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  OpenProblem problem;
+  problem.arch = {8, 0, 0};
+  ak_random::Draw draw{};
+  draw.kind = InputKind::choices;
+  draw.scale = kInfinity;
+  draw.choice_count = 3;
+  draw.choices[0] = 0.5;
+  draw.choices[1] = std::numeric_limits<double>::quiet_NaN();
+  draw.choices[2] = -kInfinity;
+  WorkloadLayout workload;
+  workload.distributions.push_back({.name = "odd", .draws = {draw}});
+  problem.workloads.push_back(workload);
+  const OpenProblem read = open_problem_from_json(parse_json(to_json(problem).dump()));
+  const ak_random::Draw& got = read.workloads.at(0).distributions.at(0).draws.at(0);
+  CHECK(got.scale == kInfinity);
+  REQUIRE(got.choice_count == 3);
+  CHECK(got.choices[0] == 0.5);
+  CHECK(std::isnan(got.choices[1]));
+  CHECK(got.choices[2] == -kInfinity);
+}
+
 TEST_CASE("the blocks of a comparison add up, and the worst element is the one of the largest error") {
   const std::uint64_t none = ~std::uint64_t{0};
   const Comparison all = merge_blocks({{0.1, 0.2, 0.3, 5, 1, 1, 4, 0, none, 0, none},
