@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ranges>
 #include <vector>
 
 #include "codegen/export/export_parts.h"
@@ -145,25 +146,32 @@ std::string python_value(const Value& value, ParamType type) {
   return to_string(value);
 }
 
-/// A shipped reference takes params as further arguments; an evaluator calls run() with tensors alone.
+/// Whether a call with the inputs by position gives each to its parameter.
+bool in_order(const Names& inputs, const std::vector<Parameter>& parameters) {
+  return inputs.size() <= parameters.size() &&
+         std::ranges::equal(inputs, parameters | std::views::take(inputs.size()), {}, {}, &Parameter::name);
+}
+
+/// A shipped reference takes params as further arguments, and tensors that this definition may lack; an evaluator calls
+/// run() with the definition's tensors alone.
 std::string shipped_run(const ProblemInstance& problem) {
   const std::string& source = problem.definition.reference;
   const Names inputs = input_names(problem);
-  Names fixed;
-  for (const Parameter& parameter : run_parameters(source)) {
+  const std::vector<Parameter> parameters = run_parameters(source);
+  Names passed;
+  for (const std::string& input : inputs) passed.push_back(fmt::format("{0}={0}", input));
+  for (const Parameter& parameter : parameters) {
     const auto param = problem.params.find(parameter.name);
     // Where the default is None the name is that of a tensor, which is there or not.
     if (param == problem.params.end() || has(inputs, parameter.name) || parameter.value == "None") continue;
     const bool boolean = parameter.value == "True" || parameter.value == "False";
-    fixed.push_back(
+    passed.push_back(
         fmt::format("{}={}", parameter.name,
                     python_value(param->second, boolean ? ParamType::boolean : ParamType::choice)));
   }
-  if (fixed.empty()) return source;
-  const std::string list = fmt::format("{}", fmt::join(inputs, ", "));
-  return fmt::format(
-      "{0}\n\n_run_with_params = run\n\n\ndef run({1}):\n    return _run_with_params({1}, {2})\n", source,
-      list, fmt::join(fixed, ", "));
+  if (passed.size() == inputs.size() && in_order(inputs, parameters)) return source;
+  return fmt::format("{}\n\n_run_with_params = run\n\n\ndef run({}):\n    return _run_with_params({})\n",
+                     source, fmt::join(inputs, ", "), fmt::join(passed, ", "));
 }
 
 }  // namespace

@@ -233,13 +233,16 @@ TEST_CASE("a solution's reference fixes the params that its problem has") {
     return codegen::reference_with_run(*problem_of(name, params));
   };
   CHECK_THAT(run_of("activation", {{"function", "relu"}}),
-             Catch::EndsWith("def run(x):\n    return _run_with_params(x, function=\"relu\")\n"));
+             Catch::EndsWith("def run(x):\n    return _run_with_params(x=x, function=\"relu\")\n"));
   CHECK_THAT(run_of("flash_attention", {{"causal", "true"}}),
-             Catch::EndsWith("return _run_with_params(q, k, v, causal=True, window=0, softcap=0)\n"));
+             Catch::EndsWith("return _run_with_params(q=q, k=k, v=v, causal=True, window=0, softcap=0)\n"));
   const std::string gemm = run_of("gemm", {{"bias", "true"}, {"b_layout", "column"}});
   CHECK_THAT(gemm, Catch::Contains("def run(a, b, bias):\n") && Catch::Contains("b_layout=\"column\"") &&
                        !Catch::Contains("bias=True"));
   CHECK(run_of("softmax", {}).find("_run_with_params") == std::string::npos);
+  // A tensor whose place another one has, which this definition lacks.
+  CHECK_THAT(run_of("flash_attention", {{"sinks", "true"}}),
+             Catch::Contains("def run(q, k, v, sinks):\n") && Catch::Contains("sinks=sinks"));
 }
 
 TEST_CASE("a reference in a Python file of any form becomes a function run()") {

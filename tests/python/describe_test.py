@@ -171,6 +171,8 @@ class OwnWeights(Files):
                          {"linear_weight": "uniform(scale=0.25)", "linear_bias": "uniform(scale=0.25)"})
         self.assertEqual(self.kinds("self.bias = nn.Parameter(torch.randn(features))"), {"bias": "normal(scale=1)"})
         self.assertEqual(self.kinds("self.table = nn.Embedding(4, features)"), {"table_weight": "normal(scale=1)"})
+        self.assertEqual(self.kinds("self.register_buffer('ends', torch.full((4,), 2 ** 31 - 1))"),
+                         {"ends": "constant(2147483647)"})
 
     def test_weights_that_are_computed_or_belong_together_have_none(self):
         for lines in (["self.a = nn.Parameter(torch.randn(features) * torch.randn(features))"],
@@ -180,7 +182,15 @@ class OwnWeights(Files):
                       ["self.a = nn.Parameter(torch.randn(4, 2))", "self.b = nn.Parameter(self.a.detach()[1:])"],
                       ["self.table = nn.Embedding(4, features, padding_idx=0)"],
                       ["self.a = nn.Parameter(nn.init.trunc_normal_(torch.empty(features)))"],
-                      ["self.a = nn.Parameter(nn.init.orthogonal_(torch.empty(4, 4)))"]):
+                      ["self.a = nn.Parameter(nn.init.orthogonal_(torch.empty(4, 4)))"],
+                      ["self.register_buffer('near', (torch.arange(4)[:, None] - torch.arange(4)).abs() < 128)"],
+                      ["self.register_buffer('block', torch.arange(4) // 64)"],
+                      ["self.a = nn.Parameter(torch.randn(4, 4))", "self.a.detach().numpy().sort()"],
+                      ["a = torch.randn(4)", "self.a = nn.Parameter(a)",
+                       "self.b = nn.Parameter(torch.from_numpy(a.numpy() * 2))"],
+                      ["torch.manual_seed(0)", "self.a = nn.Parameter(torch.randn(4))",
+                       "torch.manual_seed(0)", "self.b = nn.Parameter(torch.randn(4))"],
+                      ["torch.eye(3).to_sparse()", "self.a = nn.Parameter(torch.randn(3, 3)[:, :1])"]):
             with self.subTest(lines=lines):
                 self.assertEqual(self.kinds(*lines), {})
 

@@ -205,7 +205,8 @@ TEST_CASE("ak/unaligned_rows.cuh takes every element of a row once, wherever it 
   }
 }
 
-TEST_CASE("ak/unaligned_rows.cuh adds exponentials up relative to their maximum, also of threads without any") {
+TEST_CASE(
+    "ak/unaligned_rows.cuh adds exponentials up relative to their maximum, also of threads without any") {
   CudaProgram program = header_program("exp_sums");
   std::vector<float> x = numbers(128);
   for (float& value : x) value /= 64;

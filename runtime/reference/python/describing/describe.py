@@ -388,7 +388,7 @@ class Description:
 
     def _drawn_alike(self):
         """Inputs and weights that one of our kinds draws as the file does, at all sizes."""
-        points = [dict(point) for point in (self.samples.base, list(self.samples.every())[-1])]
+        points = [self.samples.base, *self.samples.ends()]
         first, *others = ({**own_draws.kinds(self.task.instance(point), seed),
                            **own_weights.kinds(self.task, point, seed)} for point in points for seed in (1, 2))
         taken = {*self.values.free, *self.values.instance.weights}

@@ -27,6 +27,13 @@ class Samples:
                 yield dict(self.base, **{axis: size})
         yield from self.points
 
+    def ends(self):
+        """The last point of each line, and the last one off the lines."""
+        for axis, sizes in self.lines.items():
+            for size in sizes[-1:]:
+                yield dict(self.base, **{axis: size})
+        yield from self.points[-1:]
+
 
 def evaluated(formula, sizes):
     """The value of a formula at sizes (axis -> integer)."""

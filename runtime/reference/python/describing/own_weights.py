@@ -5,60 +5,113 @@ import torch
 from ..buffers import storage
 from ..modes import Mode
 from ..precision import operator_name
-from .own_draws import text
+from . import own_draws
 
-# What draws all elements of a tensor alone -> (kind, scale, shift): the harness's uniform kind is that of [-1, 1).
-FILLS = {"uniform_": lambda low=0.0, high=1.0: ("uniform", (high - low) / 2, (high + low) / 2),
-         "normal_": lambda mean=0.0, deviation=1.0: ("normal", deviation, mean)}
-SOURCES = {"rand": ("uniform", 0.5, 0.5), "randn": ("normal", 1.0, 0.0)}
-HARMLESS = frozenset("detach alias".split())  # they give the same tensor
+# What fills a whole tensor -> kind, as problem.json writes it: every element is drawn alone, or is the same number.
+FILLS = {
+    "uniform_": lambda low=0.0, high=1.0: own_draws.text("uniform", (high - low) / 2, (high + low) / 2),
+    "normal_": lambda mean=0.0, deviation=1.0: own_draws.text("normal", deviation, mean),
+    "fill_": lambda number: _constant(number),
+    "zero_": lambda: _constant(0),
+}
+MAKES = {
+    "rand": lambda size: own_draws.text("uniform", 0.5, 0.5),
+    "randn": lambda size: own_draws.text("normal", 1.0, 0.0),
+    "ones": lambda size: _constant(1),
+    "zeros": lambda size: _constant(0),
+    "full": lambda size, number: _constant(number),
+}
+SAME_TENSOR = frozenset("detach alias".split())
+# What gives a tensor's elements to code that runs no operator.
+ESCAPES = frozenset("numpy __array__ tolist __dlpack__".split())
+TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool)
+
+
+def _constant(number):
+    if type(number) not in (bool, int, float):
+        raise TypeError("a tensor")
+    return "constant(%d)" % number if number == int(number) else "constant(%.17g)" % number
 
 
 class _Watch(Mode):
-    """known: memory -> (kind, scale, shift) of what was drawn there, where nothing else has read or written it."""
+    """Of memory that one operator filled, and that nothing else has read or written: what it holds, and its kind."""
 
     def __init__(self):
         super().__init__()
-        self.known = {}
+        self.known = {}  # where it is -> (the tensor, which keeps the place its own; a copy; kind)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
         name = operator_name(function)
-        if name in FILLS and _whole(args[0]):
-            self.known[storage(args[0])] = FILLS[name](*args[1:3])
-        elif name in SOURCES:
-            self.known[storage(result)] = SOURCES[name]
-        elif name not in HARMLESS:
-            for tensor in _tensors((args, list((kwargs or {}).values()), result)):
-                self.known.pop(storage(tensor), None)
+        if name in SAME_TENSOR:
+            return result
+        for tensor in _tensors((args, list(kwargs.values()), result)):
+            self.forget(tensor)
+        if name in FILLS:
+            self._keep(args[0], FILLS[name], args[1:])
+        elif name in MAKES and kwargs.get("out") is None:
+            self._keep(result, MAKES[name], args)
         return result
 
+    def forget(self, tensor):
+        self.known.pop(storage(tensor), None)
 
-def _whole(tensor):
-    """Is it all of its memory?"""
+    def _keep(self, tensor, kind, numbers):
+        if _has_its_memory_alone(tensor):
+            try:
+                self.known[storage(tensor)] = (tensor, tensor.detach().clone(), kind(*numbers))
+            except (TypeError, ValueError, OverflowError):  # filled with a tensor, or with no finite number
+                pass
+
+    def kind_of(self, weight):
+        """None where it is not what it was filled with."""
+        _, copy, kind = self.known.get(storage(weight), (None, None, None))
+        return kind if copy is not None and _has_its_memory_alone(weight) and torch.equal(weight, copy) else None
+
+
+class _Escapes(torch.overrides.TorchFunctionMode):
+    def __init__(self, watch):
+        super().__init__()
+        self.watch = watch
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if getattr(function, "__name__", "") in ESCAPES:
+            for tensor in _tensors(args):
+                self.watch.forget(tensor)
+        return function(*args, **(kwargs or {}))
+
+
+def _has_its_memory_alone(tensor):
+    if tensor.layout is not torch.strided or tensor.dtype not in TYPES or not tensor.is_contiguous():
+        return False
     kept = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return tensor.is_contiguous() and tensor.numel() * tensor.element_size() == kept.nbytes()
+    return 0 < tensor.numel() * tensor.element_size() == kept.nbytes()
 
 
 def _tensors(value):
     if isinstance(value, torch.Tensor):
-        yield value
+        if value.layout is torch.strided:
+            yield value
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _tensors(part)
 
 
 def kinds(task, sizes, seed):
-    """name -> kind, as problem.json writes it, of the weights of which each element is drawn alone or all are equal."""
+    """name -> kind, as problem.json writes it, of the weights of which each element is drawn alone, or all are filled
+    with one number."""
     watch = _Watch()
-    with watch:
+    with _Escapes(watch), watch:
         instance = task.instance(sizes, seed)
-    places = [storage(value) for value in instance.weights.values()]
-    found = {}
-    for name, value in instance.weights.items():
-        if value.numel() and bool((value == value.flatten()[0]).all()):
-            found[name] = "constant(%.9g)" % value.flatten()[0].item()
-        elif value.is_floating_point() and _whole(value) and places.count(storage(value)) == 1 \
-                and storage(value) in watch.known:
-            found[name] = text(*watch.known[storage(value)])
-    return found
+    weights = {name: value for name, value in instance.weights.items() if value.layout is torch.strided}
+    places = [storage(value) for value in weights.values()]
+    found = {name: watch.kind_of(value) for name, value in weights.items() if places.count(storage(value)) == 1}
+    return {name: kind for name, kind in found.items()
+            if kind and (kind.startswith("constant") or not _has_a_twin(name, found, weights))}
+
+
+def _has_a_twin(name, found, weights):
+    """Drawn under the same seed again."""
+    return any(other != name and kind == found[name] and weights[other].shape == weights[name].shape
+               and torch.equal(weights[other], weights[name]) for other, kind in found.items())
