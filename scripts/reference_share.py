@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures which share of a session over tasks of KernelBench the reference process works, and writes it as CSV.
+"""Measures which share of an experiment over tasks of KernelBench the reference process works, and writes it as CSV.
 
     python3 scripts/reference_share.py KernelBench/ --tasks 1,9,19 --output share.csv
 
@@ -74,36 +74,37 @@ class Sampler(threading.Thread):
             now = time.monotonic()
             if now - looked > 20 * INTERVAL_S:
                 known, looked = [pid for pid in descendants(self.pid) if is_reference(pid)], now
-                starter = starter or next(iter(known), None)
+                starter = starter or min(known, default=None)
             busy = [pid for pid in known if works(pid)]
             self.seconds += (now - last) * bool(busy)
             self.starter_seconds += (now - last) * (starter in busy)
             last = now
 
 
-def session(folders, evaluations, limit_s, work):
-    database, manifest = work / "results" / "experiment.db", work / "session.json"
+def experiment(folders, evaluations, limit_s, work):
+    database, manifest = work / "results" / "experiment.db", work / "share.json"
     runs = [{"problem": str(folder), "name": folder.name.lower()[:40], "max_evaluations": int(evaluations), "seed": 1}
             for folder in folders]
-    manifest.write_text(json.dumps({"name": "session", "question": "What does the reference process cost?", "runs": runs}))
+    manifest.write_text(json.dumps({"name": "share", "question": "What does the reference process cost?", "runs": runs}))
     command = ["alphakernel", "experiment", "run", manifest, "--unaudited", "--arch", "native",
                "--output", work / "results"]
     started = time.monotonic()
-    with (work / "session.log").open("w") as log, \
+    with (work / "share.log").open("w") as log, \
             subprocess.Popen([str(word) for word in command], stdout=log, stderr=log) as process:
         sampler = Sampler(process.pid)
         try:
             code = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)  # it ends with what it has found
-            code = process.wait()
+            process.wait()
+            code = 0
     wall = time.monotonic() - started
     sampler.ended.set()
     counted = subprocess.run(["alphakernel", "query", "--db", database, "--format", "csv",
                               "SELECT count(*) FROM evaluations"], capture_output=True, text=True, check=False)
     lines = counted.stdout.split()
     if code != 0:
-        print((work / "session.log").read_text()[-2000:], file=sys.stderr)
+        print((work / "share.log").read_text()[-2000:], file=sys.stderr)
     return {"tasks": len(folders), "wall_s": round(wall, 2), "reference_s": round(sampler.seconds, 2),
             "share": round(sampler.seconds / wall, 4), "starter_s": round(sampler.starter_seconds, 2),
             "evaluations": lines[-1] if lines else "", "exit_code": code}
@@ -114,7 +115,7 @@ def main():
     parser.add_argument("kernelbench", type=pathlib.Path)
     parser.add_argument("--tasks", default="1,3,9,16,19,20,22,23,36,40,47,88", help="numbers of level 1")
     parser.add_argument("--evaluations", default="40", help="of each search")
-    parser.add_argument("--seconds", type=float, help="ends the session after so many")
+    parser.add_argument("--seconds", type=float, help="ends the experiment after so many")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("reference_share.csv"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, arguments.output.open("w", newline="", encoding="utf-8") as file:
@@ -127,7 +128,7 @@ def main():
         subprocess.run(["alphakernel", "exchange", "import", work / "tasks", "--problems", work / "problems"],
                        check=True, stdout=subprocess.DEVNULL)
         folders = [folder for number in numbers for folder in (work / "problems").glob(f"{number}_*")]
-        row = session(folders, arguments.evaluations, arguments.seconds, work)
+        row = experiment(folders, arguments.evaluations, arguments.seconds, work)
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerow(row)

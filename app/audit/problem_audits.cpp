@@ -86,7 +86,7 @@ bool has_audit_record(const fs::path& folder) {
   if (!codegen::has_problem_file(folder, kRecord)) return false;
   const Json record = try_parse_json(codegen::read_problem_file(folder, kRecord)), now = record_of(folder);
   if (!record.is_object() || record.value("passed", Json()) != now["passed"]) return false;
-  return record.value("params", now["params"]) == now["params"];  // older records do not say
+  return record.value("params", now["params"]) == now["params"];  // without it: dtypes and booleans alone
 }
 
 void write_audit_record(const fs::path& folder) {

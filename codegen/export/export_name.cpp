@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/export/python_modules.h"
 #include "core/text/hash.h"
 
 namespace ak::codegen {
@@ -22,9 +23,12 @@ constexpr std::array<std::string_view, 35> kPythonKeywords{
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-// What the files of torch/ import, and what else is called so there; PyTorch's own namespaces of operators.
-constexpr std::array<std::string_view, 10> kPythonNames{"aten",      "check", "inspect",    "os",  "prim",
-                                                        "reference", "setup", "setuptools", "sys", "torch"};
+// What else the files of torch/ import, and what is called so there; what torch.ops has for itself; packages that
+// people who use PyTorch have.
+constexpr std::array<std::string_view, 14> kPythonNames{
+    "aten",  "check", "higher_order", "import_module", "load_library", "loaded_libraries",
+    "numpy", "prim",  "prims",        "reference",     "setup",        "setuptools",
+    "torch", "triton"};
 // Targets that CMake has for itself (policy CMP0037), and makes for its generators.
 constexpr std::array<std::string_view, 9> kCMakeTargets{
     "all", "clean", "depend", "edit_cache", "help", "install", "package", "rebuild_cache", "test"};
@@ -34,7 +38,7 @@ bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'
 
 bool taken(std::string_view name) {
   const auto in = [&](const auto& list) { return std::ranges::find(list, name) != list.end(); };
-  return in(kPythonKeywords) || in(kPythonNames) || in(kCMakeTargets);
+  return in(kPythonKeywords) || in(kPythonModules) || in(kPythonNames) || in(kCMakeTargets);
 }
 
 }  // namespace
@@ -42,7 +46,8 @@ bool taken(std::string_view name) {
 std::string name_objection(std::string_view name) {
   if (name.empty() || !is_letter(name.front()) || !std::ranges::all_of(name, is_word))
     return "expected a letter, then letters, digits and '_'";
-  if (name.find("__") != std::string_view::npos) return "C++ keeps names with '__' for itself";
+  if (name.find("__") != std::string_view::npos || name.ends_with('_'))
+    return "C++ keeps names with '__' for itself, and its functions are called NAME_launch";
   if (name.size() > kMaxLetters) return fmt::format("expected at most {} letters", kMaxLetters);
   if (taken(name)) return "Python, PyTorch or CMake has something else of this name";
   return "";

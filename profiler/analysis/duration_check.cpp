@@ -24,24 +24,28 @@ double sum(const Profile& profile, const char* metric) {
   return total;
 }
 
-/// What launches overlap, as a negative number. Time between two is no time of theirs: in a profile the host launches
-/// one after the other, and a tracer makes each launch take tens of microseconds.
-double overlaps(const Profile& profile) {
-  double total = 0;
+/// While at least one launch ran, by time stamps; 0 without them. Launches are in the order in which they began. Time
+/// between two is none of theirs: in a profile the host launches one after the other, and is late.
+double busy_ns(const Profile& profile) {
+  double busy = 0, end = 0, latest = 0;  // of the launch before, of all before
   for (const LaunchProfile& launch : profile.launches) {
+    const auto duration = launch.metrics.find("timeline/duration");
+    if (duration == launch.metrics.end()) return 0;
     const auto gap = launch.metrics.find("timeline/gap");
-    if (gap != launch.metrics.end()) total += std::min(gap->second, 0.0);
+    const double start = gap == launch.metrics.end() ? end : end + gap->second;
+    end = start + duration->second;
+    busy += std::max(0.0, end - std::max(start, latest));
+    latest = std::max(latest, end);
   }
-  return total;
+  return busy;
 }
 
 }  // namespace
 
 std::optional<DurationCheck> check_duration(const Profile& profile, const Measurement& timed) {
-  const double stamped_ns = sum(profile, "timeline/duration");
-  DurationCheck cross_check{
-      .event_ns = timed.median_ns,
-      .cupti_ns = stamped_ns > 0 ? stamped_ns + overlaps(profile) : sum(profile, "time/duration")};
+  const double stamped_ns = busy_ns(profile);
+  DurationCheck cross_check{.event_ns = timed.median_ns,
+                            .cupti_ns = stamped_ns > 0 ? stamped_ns : sum(profile, "time/duration")};
   if (cross_check.cupti_ns <= 0 || cross_check.event_ns <= 0) return std::nullopt;
   cross_check.agrees = cross_check.event_ns >= kMinShareOfDurations * cross_check.cupti_ns;
   return cross_check;

@@ -403,10 +403,10 @@ struct Consumer {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float sum = ak::reduce_quad(softmax.sum[half], ak::Sum());
-      factor[half] = sum > 0.0f ? 1.0f / sum : 0.0f;
+      factor[half] = sum == 0.0f ? 0.0f : 1.0f / sum;
       if (threadIdx.x % 4 == 0 && row + half * 8 < shape.queries) {
         const long long at = static_cast<long long>(tile.head) * shape.queries + row + half * 8;
-        lse[at] = sum > 0.0f ? (softmax.maximum[half] + log2f(sum)) * ak::kLn2 : ak::minus_infinity();
+        lse[at] = sum == 0.0f ? ak::minus_infinity() : (softmax.maximum[half] + log2f(sum)) * ak::kLn2;
       }
     }
     rescale(sums, factor);

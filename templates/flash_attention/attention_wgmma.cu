@@ -614,10 +614,10 @@ struct Consumer {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float sum = ak::reduce_quad(softmax.sum[half], ak::Sum());
-      factor[half] = sum > 0.0f ? value_scale / sum : 0.0f;
+      factor[half] = sum == 0.0f ? 0.0f : value_scale / sum;
       if (threadIdx.x % 4 == 0 && row + half * 8 < tile.seen.queries) {
         const long long at = static_cast<long long>(tile.q_plane) * shape.queries + tile.q_line + row + half * 8;
-        lse[at] = sum > 0.0f ? (softmax.maximum[half] - RANGE + log2f(sum)) * ak::kLn2 : ak::minus_infinity();
+        lse[at] = sum == 0.0f ? ak::minus_infinity() : (softmax.maximum[half] - RANGE + log2f(sum)) * ak::kLn2;
       }
     }
     rescale(sums, factor);

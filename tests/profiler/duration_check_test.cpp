@@ -69,3 +69,13 @@ TEST_CASE("time between launches is none of theirs: in a profile the host is lat
   CHECK(cross_check->cupti_ns == 39e3);
   CHECK(cross_check->agrees);
 }
+
+TEST_CASE("a launch in which others begin and end counts once") {
+  Profile profile = profile_of({10e3, 1e3, 1e3});
+  const double gaps[] = {0, -9e3, 1e3};  // from 1 to 2 us, and from 3 to 4 us
+  for (std::size_t i = 0; i < 3; ++i) {
+    profile.launches[i].metrics["timeline/duration"] = i == 0 ? 10e3 : 1e3;
+    if (i > 0) profile.launches[i].metrics["timeline/gap"] = gaps[i];
+  }
+  CHECK(check_duration(profile, timed(10e3))->cupti_ns == 10e3);
+}

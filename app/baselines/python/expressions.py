@@ -115,6 +115,144 @@ def moe_swiglu(torch, p, x, ids, routing, gate_up, down):
     return out.to(x.dtype)
 
 
+LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "int8": 127.0}
+
+
+def coded(torch, x, to, scale):
+    """x / scale as codes of that type."""
+    codes = x.float() / scale
+    return (codes.round() if to == "int8" else codes).clamp(-LARGEST[to], LARGEST[to]).to(getattr(torch, to))
+
+
+def quantised(torch, x, to, blocks):
+    """Codes, and the scales of rows or of every 128 elements of one."""
+    if not blocks:
+        scale = x.float().abs().amax(-1).clamp(min=2.0**-100) / LARGEST[to]
+        return coded(torch, x, to, scale[:, None]), scale
+    parts = torch.nn.functional.pad(x, (0, -x.shape[1] % 128)).unflatten(1, (-1, 128))
+    scale = parts.float().abs().amax(-1).clamp(min=2.0**-100) / LARGEST[to]
+    return coded(torch, parts, to, scale[..., None]).flatten(1)[:, :x.shape[1]], scale
+
+
+def cast_quantise(torch, p, x, scale=None):
+    if scale is not None:
+        return coded(torch, x, p["to"], scale)
+    return quantised(torch, x, p["to"], p["scales"] == "block")
+
+
+def dropout(torch, y):
+    """y and the mask. As fast with any share; the problem's is a tensor, which would have to come to the host first."""
+    return torch.native_dropout(y, 0.1, True)
+
+
+def layernorm_dropout(torch, params, x, weight, bias, seed, p):
+    return dropout(torch, torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON["layernorm"]))
+
+
+def fused_elementwise(torch, params, x, b=None, r=None, seed=None, p=None, factor=None, low=None, high=None,
+                      y_scale=None):
+    y = activated(torch, x if b is None else x + b, params["activation"])
+    y = y if factor is None else y * factor
+    y = y if seed is None else dropout(torch, y)[0]
+    y = y if r is None else y + r
+    y = y if low is None else y.clamp(low, high)
+    if params["store"] == "same":
+        return y.to(x.dtype)
+    return y.float() if params["store"] == "float32" else coded(torch, y, params["store"], y_scale)
+
+
+def residual_norm(torch, p, x, residual, weight, epsilon, bias=None):
+    f, total = torch.nn.functional, x + residual
+    y = (f.layer_norm(total, total.shape[-1:], weight, bias, epsilon) if p["kind"] == "layernorm" else
+         f.rms_norm(total, total.shape[-1:], weight, epsilon))
+    if p["store"] == "same":
+        return y, total
+    to = "int8" if p["store"] == "int8_row" else "float8_e4m3fn"
+    codes, scales = quantised(torch, y, to, p["store"] == "fp8_block")
+    return codes, total, scales
+
+
+def rope(torch, p, q, k, cos_sin, positions):
+    cosine, sine = (part[:, None, :] for part in cos_sin[positions].chunk(2, -1))
+    turned = 2 * cosine.shape[-1]
+
+    def of(x):
+        a, b = ((x[..., 0:turned:2], x[..., 1:turned:2]) if p["style"] == "interleaved" else
+                (x[..., :turned // 2], x[..., turned // 2:turned]))
+        pair = (a * cosine - b * sine, b * cosine + a * sine)
+        both = torch.stack(pair, -1).flatten(-2) if p["style"] == "interleaved" else torch.cat(pair, -1)
+        return torch.cat((both.to(x.dtype), x[..., turned:]), -1)
+
+    return of(q), of(k)
+
+
+def swiglu(torch, p, x):
+    gate, up = x.chunk(2, -1) if p["layout"] == "halves" else (x[:, 0::2], x[:, 1::2])
+    return activated(torch, gate, p["function"]) * up
+
+
+def cross_entropy(torch, p, logits, target, ignore_index, smoothing, dloss=None):
+    def loss_of(x):
+        return torch.nn.functional.cross_entropy(x, target, ignore_index=int(ignore_index),
+                                                 label_smoothing=float(smoothing), reduction="none")
+    if dloss is None:
+        return loss_of(logits).float()
+    with torch.enable_grad():
+        x = logits.detach().requires_grad_()
+        loss = loss_of(x)
+        (slope,) = torch.autograd.grad(loss, x, dloss.to(loss.dtype))
+    return loss.detach().float(), slope
+
+
+def embedding_bag(torch, p, table, index, offsets, weights=None):
+    if weights is not None and p["mode"] != "sum":
+        raise RuntimeError("PyTorch's embedding_bag has weights for sums alone")
+    return torch.nn.functional.embedding_bag(
+        index, table, offsets, mode=p["mode"], include_last_offset=True,
+        per_sample_weights=None if weights is None else weights.to(table.dtype))
+
+
+def embedding_lookup(torch, p, table, index, padding):
+    return torch.nn.functional.embedding(index, table).masked_fill((index == padding)[:, None], 0)
+
+
+def groupnorm(torch, p, x, weight, bias, epsilon):
+    y = torch.nn.functional.group_norm(x, p["groups"], weight, bias, epsilon)
+    return activated(torch, y, p["activation"])
+
+
+def mean_pool_l2norm(torch, p, x, lengths):
+    seen = torch.arange(x.shape[1], device=x.device)[None, :] < lengths[:, None]
+    mean = (x * seen[:, :, None]).sum(dim=1, dtype=torch.float32) / lengths.clamp(min=1)[:, None]
+    return torch.nn.functional.normalize(mean, dim=1, eps=1e-12).to(x.dtype)
+
+
+def moe_route(torch, p, logits):
+    weights, ids = torch.softmax(logits, dim=1, dtype=torch.float32).topk(p["top_k"], dim=1)
+    if p["renormalize"]:
+        weights = weights / weights.sum(dim=1, keepdim=True)
+    pairs = ids.flatten()
+    order = torch.sort(pairs, stable=True).indices
+    places = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel(), device=order.device))
+    offsets = torch.searchsorted(pairs[order], torch.arange(logits.shape[1] + 1, device=logits.device))
+    return weights, ids.int(), offsets.int(), order.int(), places.int()
+
+
+def row_reduce(torch, p, x):
+    if p["op"] == "var":
+        return x.var(dim=1)
+    return getattr(x, {"max": "amax", "min": "amin"}.get(p["op"], p["op"]))(dim=1)
+
+
+def top_p_sample(torch, p, probabilities, top_p, random):
+    ordered, order = probabilities.float().sort(dim=1, descending=True)
+    up_to = ordered.cumsum(1)
+    kept = up_to - ordered < top_p[:, None] * up_to[:, -1:]
+    wanted = (random.long() & 0xFFFFFFFF).float() / 2**32 * (ordered * kept).sum(1)
+    chosen = torch.searchsorted(up_to, wanted[:, None], right=True).clamp(max=ordered.shape[1] - 1)
+    return order.gather(1, chosen)[:, 0].int()
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
@@ -122,12 +260,20 @@ EAGER = {
     "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
+    "cast_quantise": cast_quantise,
     "copy": lambda torch, p, x: x.clone(),
+    "cross_entropy": cross_entropy,
+    "embedding_bag": embedding_bag,
+    "embedding_lookup": embedding_lookup,
     "flash_attention": attention,
+    "fused_elementwise": fused_elementwise,
     "gemm": gemm,
     "grouped_gemm": grouped_gemm,
+    "groupnorm": groupnorm,
+    "l2norm": lambda torch, p, x: torch.nn.functional.normalize(x, dim=-1, eps=1e-12),
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
+    "layernorm_dropout": layernorm_dropout,
     "linear": lambda torch, p, x, weight, bias: activated(
         torch, torch.nn.functional.linear(x, weight, bias), p["activation"]),
     "linear_fp8": linear_fp8,
@@ -136,10 +282,19 @@ EAGER = {
         torch.nn.functional.silu(torch.nn.functional.linear(x, gate)) * torch.nn.functional.linear(x, up)),
     "linear_w4a16": linear_w4a16,
     "linear_w8a16": lambda torch, p, x, weight, scale: torch.nn.functional.linear(x, weight.to(x.dtype)) * scale,
+    "log_softmax": lambda torch, p, x: torch.log_softmax(x, dim=-1),
+    "mean_pool_l2norm": mean_pool_l2norm,
+    "moe_route": moe_route,
     "moe_swiglu": moe_swiglu,
     "reduce_sum": lambda torch, p, x: x.sum(),
+    "residual_norm": residual_norm,
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
+    "rope": rope,
+    "row_reduce": row_reduce,
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
+    "swiglu": swiglu,
+    "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
+    "top_p_sample": top_p_sample,
     "transpose": lambda torch, p, x: x.t().contiguous(),
     "transpose_inplace": lambda torch, p, x: x.copy_(x.t().contiguous()),
     "vector_add": lambda torch, p, a, b: a + b,
