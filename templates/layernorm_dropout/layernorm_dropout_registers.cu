@@ -45,10 +45,10 @@
 //
 // y = dropout((x - mean) / sqrt(variance + 1e-5) * weight + bias) over each row; mask: which elements stayed. A row is
 // in the registers of THREADS_PER_ROW threads, of a block of 512, or of a cluster of up to 16 of these: read once,
-// written once. Random numbers belong to elements, not to threads (ak/philox.cuh), and are made four at a time while
-// the row is on its way. Without clusters, beyond their 131072 columns (65536 with clusters of 8), or where no vector
-// divides a long row, dropped_long_rows reads a row again for each sum. With BLOCKS_PER_SM > 0 blocks stay and take
-// rows in turn.
+// written once. Random numbers belong to elements, not to threads (ak/philox.cuh), and are made when elements are
+// written, after both reductions, so that they take no registers before. Without clusters, beyond their 131072 columns
+// (65536 with clusters of 8), or where no vector divides a long row, dropped_long_rows reads a row again for each sum.
+// With BLOCKS_PER_SM > 0 blocks stay and take rows in turn.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
