@@ -9,6 +9,7 @@
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
   "constraints": [
+    "VEC_BYTES >= 4 * sizeof_x",
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",
     "THREADS_PER_ROW * ROWS_PER_BLOCK * max(BLOCKS_PER_SM, 1) <= 2048",
@@ -16,7 +17,7 @@
   ],
   "let": {
     "VEC": "VEC_BYTES // sizeof_x",
-    "WIDE": "N % max(VEC, 4) == 0",
+    "WIDE": "N % VEC == 0",
     "CAPACITY": "THREADS_PER_ROW * ELEMENTS",
     "GROUPS": "ceil_div(M, ROWS_PER_BLOCK)",
     "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS",
