@@ -53,6 +53,8 @@ constexpr int TILE = STRIDE * ITEMS;               // packs that registers hold
 
 // CACHE 1: evict-first hint for what is touched once.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+// What the gradient reads again should stay.
+constexpr ak::Cache AGAIN = GRADIENT ? ak::Cache::plain : HINT;
 using Pack = ak::Pack<scalar_t, VEC>;
 using Row = ak::UnalignedRow<scalar_t, VEC>;
 
@@ -63,10 +65,11 @@ struct Sums {
 };
 
 // This thread's packs of the tile that begins at pack `first`.
+template <ak::Cache CACHED>
 __device__ __forceinline__ void read_tile(const scalar_t* x, const Row& row, int first, Pack (&packs)[ITEMS]) {
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * STRIDE < row.packs) packs[k] = ak::load<VEC, HINT>(x + row.pack(first + k * STRIDE));
+    if (first + k * STRIDE < row.packs) packs[k] = ak::load<VEC, CACHED>(x + row.pack(first + k * STRIDE));
   }
 }
 
@@ -156,11 +159,12 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
   Pack packs[ITEMS];
   Sums sums{ak::no_exponentials(), 0.0f};
   int tile = 0;
-  for (;; tile += TILE) {
-    read_tile(x, row, tile + first, packs);
+  for (; tile + TILE < row.packs; tile += TILE) {
+    read_tile<AGAIN>(x, row, tile + first, packs);
     add_tile(row, tile + first, packs, sums);
-    if (tile + TILE >= row.packs) break;  // `packs` keeps the last tile
   }
+  read_tile<HINT>(x, row, tile + first, packs);  // and `packs` keeps the last tile
+  add_tile(row, tile + first, packs, sums);
   for (int i = first; i < row.singles; i += STRIDE) {
     const float value = static_cast<float>(x[row.single(i)]);
     sums.exponentials = sums.exponentials.with(value);
@@ -184,7 +188,7 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
                             slope * (1.0f - smoothing), static_cast<int>(wanted)};
     write_tile(row, tile + first, packs, gradient, y);
     for (tile -= TILE; tile >= 0; tile -= TILE) {
-      read_tile(x, row, tile + first, packs);
+      read_tile<HINT>(x, row, tile + first, packs);
       write_tile(row, tile + first, packs, gradient, y);
     }
     for (int i = first; i < row.singles; i += STRIDE) y[row.single(i)] = gradient.of(x[row.single(i)], row.single(i));

@@ -40,7 +40,8 @@
 // and their places. A group's numbers are neighbours in memory, so that it is a row: in the registers of a block, or of a
 // cluster of up to 16 blocks, read once and written once. All numbers of a vector are of one channel. Without clusters,
 // for groups beyond their 262144 numbers (131072 with LONG_ELEMENTS 16, half of that with clusters of 8), or where no vector
-// divides the places of a channel, group_again reads a group three times, mostly from L2.
+// divides the places of a channel, group_again reads a group three times, again from L2 while all groups
+// under way fit it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -57,7 +57,8 @@ constexpr float EPSILON = 1e-5f;
 // CACHE 1: evict-first hints for rows, as their elements are touched once. Weights are read by every row.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 
-// Blocks an SM, so that one reads while another writes: 64 registers a thread.
+// Blocks an SM, with 64 registers a thread: two of 512 threads, of which one reads while another writes; one of 1,024,
+// which does not overlap.
 constexpr int AT_ONCE = 1024 / THREADS;
 
 // Writes a vector of centred elements at `column`, times scale and weights, plus biases.

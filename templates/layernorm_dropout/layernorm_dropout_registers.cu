@@ -9,6 +9,7 @@
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
   "constraints": [
+    "VEC_BYTES >= 4 * sizeof_x",
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",
     "THREADS_PER_ROW * ROWS_PER_BLOCK * max(BLOCKS_PER_SM, 1) <= 2048",
@@ -16,7 +17,7 @@
   ],
   "let": {
     "VEC": "VEC_BYTES // sizeof_x",
-    "WIDE": "N % max(VEC, 4) == 0",
+    "WIDE": "N % VEC == 0",
     "CAPACITY": "THREADS_PER_ROW * ELEMENTS",
     "GROUPS": "ceil_div(M, ROWS_PER_BLOCK)",
     "BLOCKS": "min(GROUPS, SM_COUNT * BLOCKS_PER_SM) if BLOCKS_PER_SM else GROUPS",
@@ -45,10 +46,10 @@
 //
 // y = dropout((x - mean) / sqrt(variance + 1e-5) * weight + bias) over each row; mask: which elements stayed. A row is
 // in the registers of THREADS_PER_ROW threads, of a block of 512, or of a cluster of up to 16 of these: read once,
-// written once. Random numbers belong to elements, not to threads (ak/philox.cuh), and are made four at a time while
-// the row is on its way. Without clusters, beyond their 131072 columns (65536 with clusters of 8), or where no vector
-// divides a long row, dropped_long_rows reads a row again for each sum. With BLOCKS_PER_SM > 0 blocks stay and take
-// rows in turn.
+// written once. Random numbers belong to elements, not to threads (ak/philox.cuh), and are made when elements are
+// written, after both reductions, so that they take no registers before. Without clusters, beyond their 131072 columns
+// (65536 with clusters of 8), or where no vector divides a long row, dropped_long_rows reads a row again for each sum.
+// With BLOCKS_PER_SM > 0 blocks stay and take rows in turn.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -53,10 +53,11 @@ using Pack = ak::Pack<scalar_t, VEC>;
 using Row = ak::UnalignedRow<scalar_t, VEC>;
 
 // This thread's packs of the tile that begins at pack `first`.
+template <ak::Cache CACHED>
 __device__ __forceinline__ void read_tile(const scalar_t* x, const Row& row, int first, Pack (&packs)[ITEMS]) {
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
-    if (first + k * STRIDE < row.packs) packs[k] = ak::load<VEC, HINT>(x + row.pack(first + k * STRIDE));
+    if (first + k * STRIDE < row.packs) packs[k] = ak::load<VEC, CACHED>(x + row.pack(first + k * STRIDE));
   }
 }
 
@@ -120,18 +121,20 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
   Pack packs[ITEMS];
   ak::ExpSum sums = ak::no_exponentials();
   int tile = 0;
-  for (;; tile += TILE) {
-    read_tile(x, row, tile + first, packs);
+  // Without a hint, as these are read again.
+  for (; tile + TILE < row.packs; tile += TILE) {
+    read_tile<ak::Cache::plain>(x, row, tile + first, packs);
     sums = with_tile(row, tile + first, packs, sums);
-    if (tile + TILE >= row.packs) break;  // `packs` keeps the last tile
   }
+  read_tile<HINT>(x, row, tile + first, packs);  // and `packs` keeps the last tile
+  sums = with_tile(row, tile + first, packs, sums);
   for (int i = first; i < row.singles; i += STRIDE) sums = sums.with(static_cast<float>(x[row.single(i)]));
   sums = over_row(sums);
 
   const float maximum = sums.maximum, logarithm = logf(sums.sum);
   write_tile(row, tile + first, packs, maximum, logarithm, y);
   for (tile -= TILE; tile >= 0; tile -= TILE) {
-    read_tile(x, row, tile + first, packs);
+    read_tile<HINT>(x, row, tile + first, packs);
     write_tile(row, tile + first, packs, maximum, logarithm, y);
   }
   for (int i = first; i < row.singles; i += STRIDE) {

@@ -42,7 +42,11 @@ __device__ wide_t keep(wide_t sum) {
 // Whether expert i with logit x comes before expert j with logit y.
 __device__ bool comes_before(float x, long long i, float y, long long j) {
   const bool x_nan = x != x, y_nan = y != y;
+#ifdef AK_MUTATION_NAN_LAST
+  if (x_nan != y_nan) return y_nan;
+#else
   if (x_nan != y_nan) return x_nan;
+#endif
   if (!x_nan && x != y) return x > y;
 #ifdef AK_MUTATION_LAST_OF_EQUALS
   return i > j;

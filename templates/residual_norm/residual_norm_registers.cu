@@ -55,9 +55,9 @@
 //
 // THREADS_PER_ROW threads hold a row; longer rows lie in the registers of a block of 512 threads or of a cluster of up
 // to 16 of them, whose sums meet in shared memory. Without clusters, beyond 131072 columns (65536 with clusters of 8),
-// or where no vector divides a long row, norm_long_rows reads a row again for each sum, mostly from L2. With
-// BLOCKS_PER_SM > 0 blocks stay and take rows in turn: weights are read once, and a row arrives while the one before
-// is in work.
+// or where no vector divides a long row, norm_long_rows reads a row again for each sum, from L2 while all
+// rows under way fit it. With BLOCKS_PER_SM > 0 blocks stay and take rows in turn: weights are read once, and a row
+// arrives while the one before is in work.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

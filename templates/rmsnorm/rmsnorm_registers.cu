@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
   rmsnorm_rows<1, VEC * UNROLL>(x, weight, y, m, n);
 }
 
-// One row of n elements a block of 512 threads, n of any size; the later readings of the row come mostly from L2.
+// One row of n elements a block of 512 threads, n of any size; the later readings of a row come from L2 while all rows
+// under way fit it.
 __global__ void __launch_bounds__(512)
     rmsnorm_long_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
                       scalar_t* __restrict__ y, long long n) {

@@ -67,7 +67,8 @@ __device__ __forceinline__ void turn(scalar_t& first, scalar_t& second, float co
   second = static_cast<scalar_t>(b * cosine + a * sine);
 }
 
-// Where a thread's two vectors begin in a head: vectors that make pairs, or else vectors of what is copied.
+// Where a thread's two vectors begin in a head: both of what turns, or both of what is copied. Lanes that are neighbours
+// have neighbours of each.
 struct Place {
   int first, second;
   bool turned;
@@ -75,8 +76,8 @@ struct Place {
   __device__ __forceinline__ explicit Place(int lane) {
     constexpr int kTurned = HALF / VEC;  // lanes whose vectors turn
     turned = lane < kTurned;
-    first = turned ? (INTERLEAVED ? 2 * lane : lane) * VEC : ROTARY_DIM + 2 * (lane - kTurned) * VEC;
-    second = first + (turned && !INTERLEAVED ? HALF : VEC);
+    first = turned ? lane * VEC : ROTARY_DIM + (lane - kTurned) * VEC;
+    second = first + (turned ? HALF : HEAD_DIM / 2 - HALF);
   }
 };
 
@@ -85,12 +86,14 @@ struct Angles {
   float cosines[VEC], sines[VEC];
 
   // table: cosines of all pairs at a position, then sines.
-  __device__ __forceinline__ void read(const float* table, int pair) {
-    constexpr int kAtOnce = VEC < 4 ? VEC : 4;
+  __device__ __forceinline__ void read(const float* table, int lane) {
+    constexpr int kRun = INTERLEAVED ? VEC / 2 : VEC;  // pairs in a row; interleaved, the second vector has others
+    constexpr int kAtOnce = kRun < 4 ? kRun : 4;
 #pragma unroll
     for (int i = 0; i < VEC; i += kAtOnce) {
-      const auto some_cosines = ak::load<kAtOnce, ak::Cache::read_only>(table + pair + i);
-      const auto some_sines = ak::load<kAtOnce, ak::Cache::read_only>(table + HALF + pair + i);
+      const int pair = lane * kRun + i / kRun * (HALF / 2) + i % kRun;
+      const auto some_cosines = ak::load<kAtOnce, ak::Cache::read_only>(table + pair);
+      const auto some_sines = ak::load<kAtOnce, ak::Cache::read_only>(table + HALF + pair);
 #pragma unroll
       for (int e = 0; e < kAtOnce; ++e) {
         cosines[i + e] = some_cosines.value[e];
@@ -134,7 +137,7 @@ __global__ void __launch_bounds__(THREADS* TOKENS)
     second[i] = ak::load<VEC, HINT>(from + place.second);
   }
   Angles angles;
-  if (place.turned) angles.read(cos_sin + static_cast<long long>(positions[token]) * ROTARY_DIM, lane * VEC);
+  if (place.turned) angles.read(cos_sin + static_cast<long long>(positions[token]) * ROTARY_DIM, lane);
 #pragma unroll
   for (int i = 0; i < HEADS; ++i) {
     const int h = head + i * STEP;

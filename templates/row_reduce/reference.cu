@@ -70,7 +70,11 @@ __device__ bool is_better(value_t x, long long i, value_t best, long long at) {
   best = best < 0 ? -best : best;
 #endif
   const bool x_nan = x != x, best_nan = best != best;
+#ifdef AK_MUTATION_NO_NAN
+  if (x_nan != best_nan) return best_nan;
+#else
   if (x_nan != best_nan) return x_nan;
+#endif
 #ifdef AK_MUTATION_LAST_OF_EQUALS
   if (x_nan || x == best) return i > at;
 #else

@@ -154,10 +154,11 @@ __device__ __forceinline__ Found with(Found found, const Pack& pack, int column,
     const Found next = of(static_cast<float>(pack.value[i]), column + i);
     if (!(next.largest <= found.largest) && !is_nan(found)) found = next;
   }
+  // Minus infinity is not above what the search begins with.
+  if (found.place == NOWHERE) found.place = column;
   return found;
 }
-// Where all are minus infinity none was above what the search began with.
-__device__ __forceinline__ result_t result(Found found, int) { return found.place == NOWHERE ? 0 : found.place; }
+__device__ __forceinline__ result_t result(Found found, int) { return found.place; }
 __device__ __forceinline__ Found exchanged(Found found, int offset) {
   return {ak::shuffle_xor(found.largest, offset), ak::shuffle_xor(found.place, offset)};
 }

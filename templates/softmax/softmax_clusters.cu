@@ -42,7 +42,7 @@
 // y = softmax of each row of x, for long rows: a row lies in the registers of a cluster of blocks, so that it is read once
 // and written once up to 524288 columns (262144 with clusters of 8). Maximum and sum meet in shared memory of the cluster.
 // A cluster has as many blocks as the row needs, or SPREAD times as many. Rows beyond, and those that no vector divides,
-// are read three times, mostly from L2.
+// are read three times, again from L2 while all rows under way fit it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -63,7 +63,8 @@ constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
 // CACHE 1: evict-first hints, as every element is touched once.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
 
-// Blocks an SM, so that one reads while another writes: 64 registers a thread.
+// Blocks an SM, with 64 registers a thread: two of 512 threads, of which one reads while another writes; one of 1,024,
+// which does not overlap.
 template <int COUNT>
 constexpr int AT_ONCE = 1024 / COUNT;
 

@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
 }
 
 // x, y: one row of n elements a block of 512 threads, n of any size. Every thread keeps a running maximum and the
-// sum of exponentials relative to it; the row is read a second time, mostly from L2, to write the result.
+// sum of exponentials relative to it; the row is read a second time, from L2 while all rows under way
+// fit it, to write the result.
 __global__ void __launch_bounds__(512)
     softmax_long_rows(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, long long n) {
   x += blockIdx.x * n;

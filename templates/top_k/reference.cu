@@ -34,7 +34,11 @@ __device__ float read(const scalar_t* row, long long i) {
 // Whether x at place i comes before y at place j: NaN before numbers, larger before smaller, of equals the first.
 __device__ bool comes_before(float x, long long i, float y, long long j) {
   const bool x_nan = x != x, y_nan = y != y;
+#ifdef AK_MUTATION_NAN_LAST
+  if (x_nan != y_nan) return y_nan;
+#else
   if (x_nan != y_nan) return x_nan;
+#endif
   if (!x_nan && x != y) return x > y;
 #if defined(AK_MUTATION_LAST_OF_EQUALS)
   return i > j;

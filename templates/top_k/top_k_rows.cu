@@ -32,8 +32,9 @@
 // The K largest elements of each row, in order, of equal ones the first. A warp keeps a short row in registers and takes
 // the largest K times. For others a block takes the largest of every thread or of groups of lanes, sorts these, and has in
 // the K-th a bound: only the K groups above it have elements above it. Those, about K, are collected and sorted. A row of
-// up to THREADS * ITEMS packs is held in registers for that; a longer one is read again, from L2. Where the bound lets too
-// many through, as where all large elements belong to few threads, it is bisected: slow, but right.
+// up to THREADS * ITEMS packs is held in registers for that; a longer one is read again, from L2 while all rows under way fit
+// it. Where the bound lets too many through, as where all large elements belong to few threads, it is bisected: slow, but
+// right.
 // Few long rows are split over blocks, and the block of a row that arrives last selects among what all of them selected.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -24,6 +24,9 @@ constexpr long long kPlaces = 1 << 18;
 // The weight of token v.
 __device__ long long weight_of(const scalar_t* row, long long v) {
   const float scaled = static_cast<float>(row[v]) * 268435456.0f;
+#ifdef AK_MUTATION_NAN_FOR_ONE
+  if (scaled != scaled) return (1ll << 28) - 1;
+#endif
   if (!(scaled >= 1.0f)) return 0;
   long long weight = scaled >= 268435455.0f ? (1ll << 28) - 1 : static_cast<long long>(scaled);
 #ifdef AK_MUTATION_COARSE
@@ -86,7 +89,12 @@ __global__ void top_p_reference(const scalar_t* probabilities, const float* top_
     return;
   }
   const float share = top_p[blockIdx.x] * 65536.0f;
-  const long long q = share >= 65536.0f ? 65536 : share >= 1.0f ? static_cast<long long>(share) : 0;
+#ifdef AK_MUTATION_ALL_FOR_NAN
+  const bool all_wanted = !(share < 65536.0f);
+#else
+  const bool all_wanted = share >= 65536.0f;
+#endif
+  const long long q = all_wanted ? 65536 : share >= 1.0f ? static_cast<long long>(share) : 0;
 #ifdef AK_MUTATION_OF_ONE
   const long long whole = 1ll << 28;
 #else

@@ -47,8 +47,9 @@ __device__ __forceinline__ u64 largest_below(u64 bound, const u64 (&ranks)[COUNT
 }
 
 /// Sorts `count` ranks in shared memory, the largest first; count is a power of two, and all THREADS threads of the block
-/// take part. Barriers before and after are included. Neighbours within 64 stay with one warp, so that only the steps
-/// beyond wait for the block: none of the 21 of 64 ranks, 6 of the 36 of 256, 45 of the 66 of 2048 (bitonic sort).
+/// take part. Barriers before and after are included. Neighbours within 64 stay with one warp, so that the block
+/// waits before and after steps beyond alone: after 1 of the 21 steps of 64 ranks, 6 of the 36 of 256, 21 of the 66 of 2048
+/// (bitonic sort).
 template <int THREADS>
 __device__ __forceinline__ void sort_ranks(u64* ranks, int count) {
   __syncthreads();
