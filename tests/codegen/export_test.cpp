@@ -241,7 +241,7 @@ TEST_CASE("a solution's reference fixes the params that its problem has") {
                        !Catch::Contains("bias=True"));
   CHECK(run_of("softmax", {}).find("_run_with_params") == std::string::npos);
   // A tensor whose place another one has, which this definition lacks.
-  CHECK_THAT(run_of("flash_attention", {{"sinks", "true"}}),
+  CHECK_THAT(run_of("flash_attention", {{"sinks", "head"}}),
              Catch::Contains("def run(q, k, v, sinks):\n") && Catch::Contains("sinks=sinks"));
 }
 

@@ -173,7 +173,7 @@ def residual_norm(torch, p, x, residual, weight, epsilon, bias=None):
 
 
 def rope(torch, p, q, k, cos_sin, positions):
-    cosine, sine = (part[:, None, :] for part in cos_sin[positions].chunk(2, -1))
+    cosine, sine = (part[:, None, :] for part in torch.nn.functional.embedding(positions, cos_sin).chunk(2, -1))
     turned = 2 * cosine.shape[-1]
 
     def of(x):
