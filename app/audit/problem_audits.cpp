@@ -62,10 +62,8 @@ std::vector<std::string> reference_modules(const fs::path& folder) {
   return files;
 }
 
-/// Of an audit that passed, with how many choices of params it took.
-Json record_of(const fs::path& folder) {
-  return {{"params", codegen::covering_params(codegen::load_problem(folder)).size()},
-          {"passed", audited_content(folder)}};
+std::size_t choices_of_params(const fs::path& folder) {
+  return codegen::covering_params(codegen::load_problem(folder)).size();
 }
 
 }  // namespace
@@ -84,16 +82,18 @@ std::string audited_content(const fs::path& folder) {
 
 bool has_audit_record(const fs::path& folder) {
   if (!codegen::has_problem_file(folder, kRecord)) return false;
-  const Json record = try_parse_json(codegen::read_problem_file(folder, kRecord)), now = record_of(folder);
-  if (!record.is_object() || record.value("passed", Json()) != now["passed"]) return false;
-  return record.value("params", now["params"]) == now["params"];  // without it: dtypes and booleans alone
+  const Json record = try_parse_json(codegen::read_problem_file(folder, kRecord));
+  if (!record.is_object() || record.value("passed", Json()) != Json(audited_content(folder))) return false;
+  // Without it: of dtypes and booleans alone.
+  return !record.contains("params") || record["params"] == Json(choices_of_params(folder));
 }
 
 void write_audit_record(const fs::path& folder) {
   if (is_compiled_in(folder))
     fail(ExitCode::usage, "{} is compiled in: name a folder with its problem in ALPHAKERNEL_TEMPLATES",
          folder.string());
-  write_file_atomically(folder / kRecord, record_of(folder).dump() + "\n");
+  const Json record{{"params", choices_of_params(folder)}, {"passed", audited_content(folder)}};
+  write_file_atomically(folder / kRecord, record.dump() + "\n");
 }
 
 ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,

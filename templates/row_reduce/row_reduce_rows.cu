@@ -49,7 +49,7 @@ constexpr int PART_THREADS = 512;
 using Pack = ak::Pack<scalar_t, VEC>;
 using Row = ak::UnalignedRow<scalar_t, VEC>;
 
-// What is known of some elements: `none`, of one, of a pack besides others, of both of two, and the row's result. Elements
+// What is known of some elements: `none`, of one, of a pack with others, of both of two, and the row's result. Elements
 // are taken less an `origin`, which is zero but for the variance.
 #if defined(AK_OP_SUM) || defined(AK_OP_MEAN)
 using result_t = scalar_t;

@@ -29,10 +29,14 @@ class _Allocations(Mode):
         return storage(tensor) in self.made and tensor._version == 0
 
 
+def memory(tensor):
+    """What its elements are in; other tensors may be, too."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+
+
 def storage(tensor):
     """Where its elements are; 0 for tensors without contents."""
-    kept = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return kept.data_ptr()
+    return memory(tensor).data_ptr()
 
 
 def paths(call, make_inputs, seed):

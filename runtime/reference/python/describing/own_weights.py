@@ -2,7 +2,8 @@
 
 import torch
 
-from ..buffers import storage
+from ..buffers import memory, storage
+from ..inner_mutations import tensors_of
 from ..modes import Mode
 from ..precision import operator_name
 from . import own_draws
@@ -15,8 +16,8 @@ FILLS = {
     "zero_": lambda: _constant(0),
 }
 MAKES = {
-    "rand": lambda size: own_draws.text("uniform", 0.5, 0.5),
-    "randn": lambda size: own_draws.text("normal", 1.0, 0.0),
+    "rand": lambda size: own_draws.text(*own_draws.SOURCES["rand"]),
+    "randn": lambda size: own_draws.text(*own_draws.SOURCES["randn"]),
     "ones": lambda size: _constant(1),
     "zeros": lambda size: _constant(0),
     "full": lambda size, number: _constant(number),
@@ -85,17 +86,11 @@ class _Escapes(torch.overrides.TorchFunctionMode):
 def _has_its_memory_alone(tensor):
     if tensor.layout is not torch.strided or tensor.dtype not in TYPES or not tensor.is_contiguous():
         return False
-    kept = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return 0 < tensor.numel() * tensor.element_size() == kept.nbytes()
+    return 0 < tensor.numel() * tensor.element_size() == memory(tensor).nbytes()
 
 
 def _tensors(value):
-    if isinstance(value, torch.Tensor):
-        if value.layout is torch.strided:
-            yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _tensors(part)
+    return (tensor for tensor in tensors_of(value) if tensor.layout is torch.strided)
 
 
 def kinds(task, sizes, seed):
