@@ -270,7 +270,8 @@ void refuse_other_processes(Program& program, std::uint32_t own) {
 
 Program program_for(AllowedCalls allowed, std::uint32_t own_process) {
   Program program;
-  for (const long call : kRefused) program.refuse(call, EPERM);
+  for (const long call : kRefused)
+    if (call != SYS_sendmsg || !allowed.copies) program.refuse(call, EPERM);
   if (!allowed.programs)
     for (const long call : kPrograms) program.refuse(call, EPERM);
   if (allowed.local_listeners) {

@@ -13,7 +13,8 @@ struct AllowedCalls {
   /// stay without a connection: accepting, connecting and sending are refused.
   bool local_listeners = false;
   bool memory_files = false;  ///< memfd_create(): memory that no limit of the process counts
-  /// It makes copies of itself, ends and limits them, and takes connections at a socket that it inherited.
+  /// It makes copies of itself, ends and limits them, hands them descriptors (sendmsg()), and takes connections at a
+  /// socket that it inherited.
   bool copies = false;
 };
 

@@ -6,8 +6,8 @@
 
 namespace ak::runtime {
 
-/// Memory of the GPU that a child process maps too: `kExchangeBytes`, mapped here only while a Mapping lives, so that no
-/// candidate can reach it. One thread.
+/// Memory of the GPU that a child process maps too, `kExchangeBytes` at least, mapped here only while a Mapping lives, so
+/// that no candidate can reach it. One thread.
 class DeviceExchange {
  public:
   /// On the current device. Throws CudaError.
@@ -27,6 +27,7 @@ class DeviceExchange {
   /// Must not outlive this object; at most one at a time. Throws CudaError.
   [[nodiscard]] Mapping map() { return Mapping(memory_); }
   [[nodiscard]] int descriptor() const { return shared_.get(); }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
 
  private:
   VirtualMemory memory_;

@@ -8,8 +8,8 @@
 
 namespace ak::runtime {
 
-/// Bytes of a slice in which tensors pass between a device worker and its reference process. Pages that no tensor
-/// reached take no memory. Slices of more are no faster (chosen, untested).
+/// Bytes of a slice in which tensors pass between a device worker and its reference process through memory of the host.
+/// Pages that no tensor reached take no memory. Slices of more are no faster (chosen, untested).
 inline constexpr std::size_t kExchangeBytes = std::size_t{64} << 20;
 
 /// Memory that a child process maps too: a file without a name.

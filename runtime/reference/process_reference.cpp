@@ -28,21 +28,6 @@ bool on_gpu(const OpenProblem& problem) {
   return problem.device == DeviceKind::cuda && !problem.python->on_cpu;
 }
 
-ReferenceLaunch launch_of(const OpenProblem& problem, const std::optional<DeviceExchange>& exchange) {
-  const PythonProcess& python = *problem.python;
-  ReferenceLaunch launch{.program = python.program,
-                         .path = python.path,
-                         .readable = python.readable,
-                         .gpu = on_gpu(problem),
-                         .ordinal = problem.ordinal,
-                         .device_memory = exchange ? exchange->descriptor() : -1,
-                         .starter = python.starter};
-  launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
-  // On the CPU device there is a process for every core.
-  launch.threads = launch.gpu ? 0 : 1;
-  return launch;
-}
-
 Json layouts(const OpenProblem& problem) {
   Json list = Json::array();
   for (const TensorLayout& tensor : problem.tensors) {
@@ -52,6 +37,25 @@ Json layouts(const OpenProblem& problem) {
                     {"scalar", tensor.scalar}});
   }
   return list;
+}
+
+ReferenceLaunch launch_of(const OpenProblem& problem, const std::optional<DeviceExchange>& exchange) {
+  const PythonProcess& python = *problem.python;
+  ReferenceLaunch launch{
+      .program = python.program,
+      .path = python.path,
+      .readable = python.readable,
+      .gpu = on_gpu(problem),
+      .ordinal = problem.ordinal,
+      .device_memory = exchange ? exchange->descriptor() : -1,
+      .device_memory_bytes = exchange ? exchange->bytes() : 0,
+      .starter = python.starter,
+      .shared_as =
+          Json{python.file, python.source_hash, python.kind, python.options, layouts(problem)}.dump()};
+  launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
+  // On the CPU device there is a process for every core.
+  launch.threads = launch.gpu ? 0 : 1;
+  return launch;
 }
 
 std::string file_name(const OpenProblem& problem) {
@@ -145,28 +149,35 @@ std::optional<Outcome> ProcessReference::select(const WorkloadLayout& workload) 
   return std::nullopt;
 }
 
-std::optional<Outcome> ProcessReference::send_inputs(const AddressTable& tensors) {
+std::vector<TensorExchange::Tensor> ProcessReference::passing(bool outputs,
+                                                              const AddressTable& tensors) const {
+  std::vector<TensorExchange::Tensor> list;
   const auto& layouts = run_context_.problem.tensors;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    if (layouts[i].output || layouts[i].scalar) continue;
-    const std::string what = fmt::format("input '{}' of workload {}", layouts[i].name, selected_->name);
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    if (layouts[i].output == outputs && !layouts[i].scalar)
+      list.push_back({.index = i, .memory = tensors.at(layouts[i].name)});
+  return list;
+}
+
+/// In slices.
+std::optional<Outcome> ProcessReference::send_inputs(const std::vector<TensorExchange::Tensor>& inputs) {
+  for (const auto& [index, memory] : inputs) {
+    const std::string what =
+        fmt::format("input '{}' of workload {}", run_context_.problem.tensors[index].name, selected_->name);
     run_context_.report(
         {.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs + kParentMarginMs});
-    if (auto failed = exchange_.send(i, tensors.at(layouts[i].name))) return fault(what, *failed);
+    if (auto failed = exchange_.send(index, memory)) return fault(what, *failed);
   }
   return std::nullopt;
 }
 
-std::optional<Outcome> ProcessReference::receive_outputs(const AddressTable& tensors) {
-  const auto& layouts = run_context_.problem.tensors;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    if (!layouts[i].output) continue;
-    const std::string what = fmt::format("output '{}' of workload {}", layouts[i].name, selected_->name);
+std::optional<Outcome> ProcessReference::receive_outputs(const std::vector<TensorExchange::Tensor>& outputs) {
+  for (const auto& [index, memory] : outputs) {
+    const std::string what =
+        fmt::format("output '{}' of workload {}", run_context_.problem.tensors[index].name, selected_->name);
     run_context_.report(
         {.activity = "reference", .what = what, .limit_ms = kReferenceLimitMs + kParentMarginMs});
-    const BufferView to = tensors.at(layouts[i].name);
-    if (auto failed = exchange_.receive("get", i, to)) return fault(what, *failed);
-    if (run_context_.inspector != nullptr) run_context_.inspector->mark_contents(to, true);
+    if (auto failed = exchange_.receive("get", index, memory)) return fault(what, *failed);
   }
   return std::nullopt;
 }
@@ -185,15 +196,28 @@ ReferenceCost ProcessReference::cost_of(const WorkloadLayout& workload, double m
 Result<ReferenceCost, Outcome> ProcessReference::compute_with(ReferencePart part, const std::string& mutation,
                                                               const AddressTable& tensors,
                                                               const ScalarValues& scalars) {
-  if (sent_contents_ == 0)
-    if (auto failed = send_inputs(tensors)) return *failed;
-  const bool exact = part == ReferencePart::exact;
-  const auto answer = ask(
-      {{"do", "compute"}, {"part", exact ? "exact" : "twin"}, {"mutation", mutation}, {"scalars", scalars}},
-      fmt::format("the {} result on workload {}", exact ? "exact" : "twin's", selected_->name));
+  const auto inputs = passing(false, tensors), outputs = passing(true, tensors);
+  const bool exact = part == ReferencePart::exact, at_once = exchange_.fits(outputs);
+  Json request{
+      {"do", "compute"}, {"part", exact ? "exact" : "twin"}, {"mutation", mutation}, {"scalars", scalars}};
+  if (sent_contents_ == 0) {
+    if (exchange_.fits(inputs)) {
+      exchange_.put_all(inputs);
+      request["puts"] = TensorExchange::places(inputs);
+    } else if (auto failed = send_inputs(inputs)) {
+      return *failed;
+    }
+  }
+  if (at_once) request["gets"] = TensorExchange::places(outputs);
+  const auto answer = ask(std::move(request), fmt::format("the {} result on workload {}",
+                                                          exact ? "exact" : "twin's", selected_->name));
   if (!answer) return answer.error();
   add_notes(*answer);
-  if (auto failed = receive_outputs(tensors)) return *failed;
+  if (at_once) exchange_.take_all(outputs);
+  if (!at_once)
+    if (auto failed = receive_outputs(outputs)) return *failed;
+  if (run_context_.inspector != nullptr)
+    for (const auto& output : outputs) run_context_.inspector->mark_contents(output.memory, true);
   const Json ms = answer->value("ms", Json());
   return cost_of(*selected_, ms.is_number() ? ms.get<double>() : 0);
 }

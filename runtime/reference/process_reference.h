@@ -37,11 +37,12 @@ class ProcessReference final : public Reference {
   void open();
   [[nodiscard]] Result<Json, Outcome> ask(Json request, const std::string& what);
   [[nodiscard]] std::optional<Outcome> select(const WorkloadLayout& workload);
-  [[nodiscard]] std::optional<Outcome> send_inputs(const AddressTable& tensors);
+  [[nodiscard]] std::vector<TensorExchange::Tensor> passing(bool outputs, const AddressTable& tensors) const;
+  [[nodiscard]] std::optional<Outcome> send_inputs(const std::vector<TensorExchange::Tensor>& inputs);
   [[nodiscard]] Result<ReferenceCost, Outcome> compute_with(ReferencePart part, const std::string& mutation,
                                                             const AddressTable& tensors,
                                                             const ScalarValues& scalars);
-  [[nodiscard]] std::optional<Outcome> receive_outputs(const AddressTable& tensors);
+  [[nodiscard]] std::optional<Outcome> receive_outputs(const std::vector<TensorExchange::Tensor>& outputs);
   [[nodiscard]] bool recall(const Key& key, const AddressTable& tensors, ReferenceCost& cost);
   void remember(const Key& key, const AddressTable& tensors, const ReferenceCost& cost);
   void add_notes(const Json& answer);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -68,6 +69,10 @@ class Child final : public ReferenceLife {
     if (pid_ != 0 && ::kill(pid_, SIGKILL) == 0) static_cast<void>(::waitpid(pid_, nullptr, 0));
     pid_ = 0;
   }
+  void let_go() override {
+    static_cast<void>(end(kEndPatience));
+    kill();
+  }
 
  private:
   pid_t pid_;  ///< 0 once it is reaped
@@ -77,6 +82,21 @@ class Child final : public ReferenceLife {
 
 void fail_to_start_reference(const char* doing) {
   fail(ExitCode::environment, "starting a reference process: {}: {}", doing, std::strerror(errno));
+}
+
+ssize_t write_quietly(int fd, const std::string& bytes) {
+  sigset_t pipe_signal, before;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+  const int error = errno;
+  constexpr timespec kAtOnce{};
+  if (written < 0 && error == EPIPE && ::sigismember(&before, SIGPIPE) == 0)
+    ::sigtimedwait(&pipe_signal, nullptr, &kAtOnce);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
 }
 
 FileDescriptor above_places(int descriptor) {

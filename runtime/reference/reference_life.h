@@ -26,7 +26,15 @@ class ReferenceLife {
   [[nodiscard]] virtual std::optional<int> end(std::chrono::milliseconds patience) = 0;
   /// Ends it, whatever it does.
   virtual void kill() = 0;
+  /// It is no longer needed, and its socket is closed: it ends, or serves another.
+  virtual void let_go() = 0;
 };
+
+/// A process whose socket is closed ends by itself, unless the user's code keeps it (chosen).
+constexpr std::chrono::milliseconds kEndPatience{500};
+
+/// write(), since a confined process may not send(), and without the signal that a closed end brings.
+ssize_t write_quietly(int descriptor, const std::string& bytes);
 
 /// A descriptor that none of a child's places has, which spawn_reference() counts from 0 on.
 [[nodiscard]] FileDescriptor above_places(int descriptor);

@@ -30,8 +30,6 @@ using std::chrono::steady_clock;
 // An answer names shapes and notes; tensors do not travel in it.
 constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
 constexpr std::size_t kLastWordsBytes = 600, kPrintsKept = std::size_t{16} << 10;
-// A process whose socket is closed ends by itself, unless the user's code keeps it.
-constexpr milliseconds kEndPatience{500};
 // Of the machine's memory: the device worker and the system need the rest (chosen).
 constexpr double kMemoryShare = 0.75;
 std::size_t memory_limit(const ReferenceLimits& limits) {
@@ -44,7 +42,8 @@ std::size_t memory_limit(const ReferenceLimits& limits) {
 Json launch_json(const ReferenceLaunch& launch) {
   return {{"gpu", launch.gpu},
           {"ordinal", launch.ordinal},
-          {"device_memory", launch.device_memory >= 0 ? Json(kExchangeBytes) : Json(0)},
+          {"device_memory", launch.device_memory_bytes},
+          {"one_file", !launch.shared_as.empty()},
           {"threads", launch.threads}};
 }
 
@@ -58,9 +57,18 @@ std::string first_lines(const ReferenceLaunch& launch) {
   return boot_lines(confinement, {.path = launch.path, .entry = launch.entry, .launch = launch_json(launch)});
 }
 
+/// Of copies that are the same but for whom they serve.
+std::string key_of(const ReferenceLaunch& launch) {
+  if (launch.shared_as.empty()) return {};
+  return sha256_hex(
+      Json{launch.shared_as, launch_json(launch), launch.path, launch.readable, memory_limit(launch.limits)}
+          .dump());
+}
+
 CopyRequest copy_request(const ReferenceLaunch& launch, int prints, int socket, int memory) {
   const std::size_t bytes = memory_limit(launch.limits);
   return {.entry = launch.entry,
+          .key = key_of(launch),
           .launch = launch_json(launch),
           .memory_bytes = bytes,
           .address_space_bytes = launch.gpu || bytes == 0 ? 0 : bytes + kReferenceMappedBytes,
@@ -69,22 +77,6 @@ CopyRequest copy_request(const ReferenceLaunch& launch, int prints, int socket, 
           .socket = socket,
           .memory = memory,
           .device_memory = launch.device_memory};
-}
-
-/// write(), since a confined process may not send(), and without the signal that a closed end brings.
-ssize_t write_quietly(int fd, const std::string& bytes) {
-  sigset_t pipe_signal, before;
-  ::sigemptyset(&pipe_signal);
-  ::sigaddset(&pipe_signal, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-  const int error = errno;
-  constexpr timespec kAtOnce{};
-  if (written < 0 && error == EPIPE && ::sigismember(&before, SIGPIPE) == 0)
-    ::sigtimedwait(&pipe_signal, nullptr, &kAtOnce);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = error;
-  return written;
 }
 
 bool is_passing(int error) { return error == EAGAIN || error == EINTR; }
@@ -139,9 +131,12 @@ bool ReferenceProcess::start(const ReferenceLaunch& launch, TimePoint deadline) 
 }
 
 ReferenceProcess::~ReferenceProcess() {
+  const bool lied_or_hung = lost();
   socket_.reset();
   prints_.reset();
-  if (life_) static_cast<void>(end_of_process());
+  if (!life_) return;
+  if (lied_or_hung) static_cast<void>(end_of_process());
+  if (life_) life_->let_go();
 }
 
 Result<Json, ReferenceFailure> ReferenceProcess::ask(Json request, milliseconds limit) {

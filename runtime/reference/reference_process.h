@@ -39,10 +39,14 @@ struct ReferenceLaunch {
   std::string entry = "serve";  ///< module of runtime/reference/python whose main() answers requests
   bool gpu = false;             ///< it may use the driver
   int ordinal = 0;              ///< of that GPU
-  int device_memory = -1;       ///< descriptor of `kExchangeBytes` that the GPU has, borrowed; -1: none
-  int threads = 0;              ///< of PyTorch; 0: its own choice
+  int device_memory = -1;       ///< descriptor of memory that the GPU has, borrowed; -1: none
+  std::size_t device_memory_bytes = 0;
+  int threads = 0;  ///< of PyTorch; 0: its own choice
   /// It is a copy of that one (reference_starter.h); where there is none of the name, an interpreter of its own.
   std::string starter = {};
+  /// What it computes, where one that the starter copied may serve others with the same text when this object ends;
+  /// it then opens no other file. Empty: it ends.
+  std::string shared_as = {};
   ReferenceLimits limits = {};
 };
 
@@ -54,8 +58,9 @@ struct ReferenceFailure {
 
 /// A Python interpreter with PyTorch behind a sandbox (docs/sandbox.md), which answers one request at a time:
 /// a line of JSON each way. The modules of runtime/reference/python come through its socket, tensors through
-/// `exchange` or the device memory that it was given. It ends when this object, the thread that made it, or the other end of its socket does. Nothing that
-/// it says is trusted beyond being a result. One thread.
+/// `exchange` or the device memory that it was given. It ends when this object, the thread that made it, or the other
+/// end of its socket does, or serves another (ReferenceLaunch::shared_as). Nothing that it says is trusted beyond being
+/// a result. One thread.
 class ReferenceProcess {
  public:
   /// Starts the process and waits until it can be asked. Throws Error(environment) with its last words.

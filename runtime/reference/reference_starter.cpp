@@ -119,8 +119,12 @@ class Copy final : public ReferenceLife {
     socket_.reset();
     return status;
   }
-  /// The starter ends a copy whose socket is closed.
-  void kill() override { socket_.reset(); }
+  /// The starter ends a copy of which its socket says anything.
+  void kill() override {
+    if (socket_) static_cast<void>(write_quietly(socket_.get(), "end"));
+    socket_.reset();
+  }
+  void let_go() override { socket_.reset(); }
 
  private:
   FileDescriptor socket_;
@@ -131,6 +135,7 @@ Json message_of(const CopyRequest& request, const FileRules& rules) {
   Json own = Json::array();
   for (const FileRules::Own& rule : rules.own) own.push_back({rule.path, rule.rights});
   return {{"entry", request.entry},
+          {"key", request.key},
           {"launch", request.launch},
           {"memory_bytes", request.memory_bytes},
           {"address_space_bytes", request.address_space_bytes},

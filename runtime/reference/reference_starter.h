@@ -34,6 +34,7 @@ class ReferenceStarter {
 /// A copy to be made: descriptors by the place that they get there.
 struct CopyRequest {
   std::string entry;                    ///< module of runtime/reference/python
+  std::string key;                      ///< who asks with the same one may have the copy next; empty: nobody
   Json launch;                          ///< what its main() takes
   std::size_t memory_bytes = 0;         ///< of its own (RLIMIT_DATA); 0: no limit
   std::size_t address_space_bytes = 0;  ///< (RLIMIT_AS); 0: no limit
@@ -42,7 +43,7 @@ struct CopyRequest {
   int device_memory = -1;  ///< -1: none
 };
 
-/// Asks the starter of that name for a copy and waits until it is there. Null where there is no such starter, or it
+/// Asks the starter of that name for a copy, or for one that rests, and waits until it is there. Null where there is no such starter, or it
 /// ends: it is on another machine, or its PyTorch cannot be imported. Throws Error(environment) past `deadline`.
 [[nodiscard]] std::unique_ptr<ReferenceLife> start_copy(const std::string& starter,
                                                         const CopyRequest& request,

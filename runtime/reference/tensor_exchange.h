@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/cuda/device_memory.h"
 #include "runtime/reference/device_exchange.h"
@@ -20,6 +21,17 @@ class TensorExchange {
   /// From now on tensors go through `memory`, which the process has mapped and which must outlive this object.
   void use(DeviceExchange& memory) { device_ = &memory; }
 
+  struct Tensor {
+    std::size_t index;  ///< into OpenProblem::tensors
+    BufferView memory;
+  };
+  /// Whether all have room at once, one after the other: then they need no requests of their own.
+  [[nodiscard]] bool fits(const std::vector<Tensor>& tensors) const;
+  /// Where each of `tensors`, which fit, lies: [{tensor, at, bytes}].
+  [[nodiscard]] static Json places(const std::vector<Tensor>& tensors);
+  void put_all(const std::vector<Tensor>& tensors);   ///< they come to lie there
+  void take_all(const std::vector<Tensor>& tensors);  ///< what lies there comes to them
+
   /// Bytes of an input go to the process. @param tensor index into OpenProblem::tensors
   [[nodiscard]] std::optional<ReferenceFailure> send(std::size_t tensor, BufferView from);
   /// Bytes of a result, or of what the file draws, come from it. @param request "get" or "take_drawn"
@@ -29,8 +41,13 @@ class TensorExchange {
  private:
   [[nodiscard]] std::optional<ReferenceFailure> ask(const std::string& request, std::size_t tensor,
                                                     std::size_t offset, std::size_t bytes);
-  void put_slice(CUdeviceptr from, std::size_t bytes);
-  void take_slice(CUdeviceptr to, std::size_t bytes);
+  [[nodiscard]] std::size_t slice_bytes() const {
+    return device_ != nullptr ? device_->bytes() : kExchangeBytes;
+  }
+  enum class Way { there, back };
+  void copy(Way way, BufferView memory, CUdeviceptr slice, std::size_t at);
+  void copy_all(Way way, const std::vector<Tensor>& tensors, CUdeviceptr slice);
+  void pass(Way way, const std::vector<Tensor>& tensors);
 
   ReferenceProcess& process_;
   CUstream stream_;

@@ -4,11 +4,13 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/text/file.h"
 #include "core/text/hash.h"
+#include "runtime/reference/device_exchange.h"
 #include "runtime/reference/python_installation.h"
 #include "runtime/reference/reference_process.h"
 #include "runtime/reference/reference_starter.h"
@@ -26,19 +28,31 @@ inline std::string starter_or_none(runtime::ReferenceStarter& starter,
 
 /// reference.py in a folder of its own, and a process that can be asked about it.
 struct StartedReference {
-  TemporaryFolder folder;
+  std::shared_ptr<TemporaryFolder> folder = std::make_shared<TemporaryFolder>();
   runtime::ReferenceProcess process;
 
   explicit StartedReference(const runtime::PythonInstallation& python, runtime::ReferenceLimits limits = {},
-                            bool gpu = false, int device_memory = -1, const std::string& starter = {})
+                            bool gpu = false, const runtime::DeviceExchange* memory = nullptr,
+                            const std::string& starter = {})
       : process({.program = python.program,
                  .path = python.path,
-                 .readable = readable(python, folder.path()),
+                 .readable = readable(python, folder->path()),
                  .gpu = gpu,
-                 .device_memory = device_memory,
+                 .device_memory = memory != nullptr ? memory->descriptor() : -1,
+                 .device_memory_bytes = memory != nullptr ? memory->bytes() : 0,
                  .threads = 1,
                  .starter = starter,
                  .limits = limits}) {}
+  /// One that others may have after it, or the one that they had.
+  StartedReference(const runtime::PythonInstallation& python, const std::string& starter,
+                   const std::string& shared_as, std::shared_ptr<TemporaryFolder> shared)
+      : folder(std::move(shared)),
+        process({.program = python.program,
+                 .path = python.path,
+                 .readable = readable(python, folder->path()),
+                 .threads = 1,
+                 .starter = starter,
+                 .shared_as = shared_as}) {}
 
   static std::vector<std::string> readable(const runtime::PythonInstallation& python,
                                            const std::filesystem::path& folder) {
@@ -50,7 +64,7 @@ struct StartedReference {
   /// Tensors: a vector x and a vector y of 4 elements.
   Result<Json, runtime::ReferenceFailure> open(const std::string& source,
                                                const std::string& dtype = "float32") {
-    const std::string file = (folder / "reference.py").string();
+    const std::string file = (*folder / "reference.py").string();
     write_file_atomically(file, source);
     const auto tensor = [&](const char* name, bool output) {
       return Json{{"name", name}, {"dtype", dtype}, {"output", output}, {"scalar", false}};

@@ -21,23 +21,31 @@ class _Bytes:
             "shape": (count,), "typestr": "|u1", "data": (address, False), "strides": None, "version": 2}
 
 
-def _called(driver, name, *arguments):
-    result = getattr(driver, name)(*arguments)
-    if result != 0:
-        raise OSError("%s failed with error %d" % (name, result))
+class Mapping:
+    """`count` bytes behind `descriptor` as `tensor`, until close(). Raises OSError."""
 
+    def __init__(self, descriptor, count, device):
+        torch.zeros(1, device=device)  # makes the driver's context current
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.handle, self.address, self.size = ctypes.c_ulonglong(), ctypes.c_ulonglong(), ctypes.c_size_t(count)
+        self.call("cuMemImportFromShareableHandle", ctypes.byref(self.handle), ctypes.c_void_p(descriptor),
+                  POSIX_FILE_DESCRIPTOR)
+        self.call("cuMemAddressReserve", ctypes.byref(self.address), self.size, ctypes.c_size_t(0),
+                  ctypes.c_ulonglong(0), ctypes.c_ulonglong(0))
+        self.call("cuMemMap", self.address, self.size, ctypes.c_size_t(0), self.handle, ctypes.c_ulonglong(0))
+        access = _Access(DEVICE, device.index, READ_AND_WRITE)
+        self.call("cuMemSetAccess", self.address, self.size, ctypes.byref(access), ctypes.c_size_t(1))
+        self.tensor = torch.as_tensor(_Bytes(self.address.value, count), device=device)
 
-def mapped(descriptor, count, device):
-    """`count` bytes behind `descriptor`, for as long as this process lives. Raises OSError."""
-    torch.zeros(1, device=device)  # makes the driver's context current
-    driver = ctypes.CDLL("libcuda.so.1")
-    handle, address = ctypes.c_ulonglong(), ctypes.c_ulonglong()
-    _called(driver, "cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(descriptor),
-            POSIX_FILE_DESCRIPTOR)
-    size = ctypes.c_size_t(count)
-    _called(driver, "cuMemAddressReserve", ctypes.byref(address), size, ctypes.c_size_t(0), ctypes.c_ulonglong(0),
-            ctypes.c_ulonglong(0))
-    _called(driver, "cuMemMap", address, size, ctypes.c_size_t(0), handle, ctypes.c_ulonglong(0))
-    access = _Access(DEVICE, device.index, READ_AND_WRITE)
-    _called(driver, "cuMemSetAccess", address, size, ctypes.byref(access), ctypes.c_size_t(1))
-    return torch.as_tensor(_Bytes(address.value, count), device=device)
+    def call(self, name, *arguments):
+        result = getattr(self.driver, name)(*arguments)
+        if result != 0:
+            raise OSError("%s failed with error %d" % (name, result))
+
+    def close(self):
+        """No one may use the tensor from here on."""
+        self.tensor = None
+        torch.cuda.synchronize()
+        self.call("cuMemUnmap", self.address, self.size)
+        self.call("cuMemAddressFree", self.address, self.size)
+        self.call("cuMemRelease", self.handle)

@@ -35,4 +35,6 @@ class Rehearsal(Server):
 
 def main(stream, launch):
     torch.set_num_threads(1)
-    channel.serve(stream, Rehearsal(mmap.mmap(EXCHANGE, 0), launch).handlers())
+    rehearsal = Rehearsal(launch)
+    rehearsal.meet(mmap.mmap(EXCHANGE, 0))
+    channel.serve(stream, rehearsal.handlers())

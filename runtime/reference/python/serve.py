@@ -50,37 +50,48 @@ class Slot:
 
 
 class Server:
-    """One file, and one workload of it at a time."""
+    """One file, and one workload of it at a time; for one device worker, or several one after the other."""
 
-    def __init__(self, exchange, launch):
+    def __init__(self, launch):
         self.notes = []
-        self.device = self.found_device(launch)
-        self.exchange = self.found_exchange(exchange, launch["device_memory"])
-        self.instance = None
-        self.repeated = set()
-        self.on_cpu = {}  # mutation -> an instance on the CPU, where the GPU lacks its operator
-        self.independent = False  # its results are known to depend on inputs and weights alone
-        self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
-        self.constants_at = {}  # axes -> what constants() found: drawing the inputs of a large workload takes seconds
+        self.launch = launch
+        self.device = self.found_device()
+        self.opened = None  # what `task` was loaded from
+        self.rest()
 
-    def found_device(self, launch):
-        if not launch["gpu"]:
+    def found_device(self):
+        if not self.launch["gpu"]:
             return torch.device("cpu")
         try:
             torch.cuda.init()
-            torch.cuda.set_device(launch["ordinal"])
-            return torch.device("cuda", launch["ordinal"])
+            torch.cuda.set_device(self.launch["ordinal"])
+            return torch.device("cuda", self.launch["ordinal"])
         except Exception as error:  # no CUDA in this PyTorch (AssertionError), or the driver's refusal
-            self.note("the reference runs on the CPU, for PyTorch cannot use the GPU: %s" % error)
+            self.no_gpu = "the reference runs on the CPU, for PyTorch cannot use the GPU: %s" % error
             return torch.device("cpu")
 
-    def found_exchange(self, file, device_bytes):
-        if device_bytes and self.device.type == "cuda":
+    def meet(self, file):
+        """Another device worker, and its exchange memory."""
+        if self.launch["gpu"] and self.device.type == "cpu":
+            self.note(self.no_gpu)
+        if self.launch["device_memory"] and self.device.type == "cuda":
             try:
-                return device_memory.mapped(DEVICE_EXCHANGE, device_bytes, self.device)
+                self.mapping = device_memory.Mapping(DEVICE_EXCHANGE, self.launch["device_memory"], self.device)
+                self.exchange = self.mapping.tensor
+                return
             except (OSError, RuntimeError) as error:
                 self.note("tensors pass through the memory of the host: %s" % error)
-        return torch.frombuffer(file, dtype=torch.uint8)
+        self.exchange = torch.frombuffer(file, dtype=torch.uint8)
+
+    def rest(self):
+        """Nothing of a device worker stays, and no memory of a GPU beside the driver's."""
+        self.instance = self.exchange = self.results = self.drawn = None
+        self.slots, self.on_cpu, self.notes = {}, {}, []  # on_cpu: mutation -> an instance, where the GPU lacks it
+        if getattr(self, "mapping", None):
+            self.mapping.close()
+        self.mapping = None
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def handlers(self):
         return {name: getattr(self, name) for name in
@@ -91,6 +102,16 @@ class Server:
         return {"torch": str(torch.__version__), "device": self.device.type, "exchange": exchange}
 
     def open(self, request):
+        wanted = [request[what] for what in ("file", "source_hash", "kind", "options", "tensors")]
+        if wanted != self.opened:
+            # A device worker that candidates have taken over does not choose what others compute with.
+            if self.opened is not None and self.launch["one_file"]:
+                raise TaskError("this process serves %s" % self.opened[0])
+            self.load(request)
+            self.opened = wanted
+        return {"sizes": self.task.sizes}
+
+    def load(self, request):
         with open(request["file"], "rb") as file:
             text = file.read()
         if hashlib.sha256(text).hexdigest() != request["source_hash"]:
@@ -98,7 +119,11 @@ class Server:
         attempts.watch(request["file"])
         self.task = load(request["file"], request["kind"], request["options"])
         self.layouts = request["tensors"]
-        return {"sizes": self.task.sizes}
+        # What is found out about the file, once:
+        self.repeated = set()
+        self.independent = False  # its results are known to depend on inputs and weights alone
+        self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
+        self.constants_at = {}  # axes -> what constants() found: drawing the inputs of a large workload takes seconds
 
     # ---- one workload
 
@@ -132,6 +157,20 @@ class Server:
         self.finish_copies()
         return {}
 
+    def put_all(self, places):
+        """Whole inputs that lie in the exchange memory one after the other."""
+        for place in places:
+            self.slots[place["tensor"]].bytes.copy_(self.exchange[place["at"]:place["at"] + place["bytes"]])
+
+    def get_all(self, places):
+        """Whole results, there as well."""
+        for place in places:
+            contents = self.results.pop(place["tensor"]).reshape(-1).view(torch.uint8)
+            self.exchange[place["at"]:place["at"] + place["bytes"]].copy_(contents)
+        if places:
+            self.finish_copies()
+            self.return_memory()
+
     def finish_copies(self):
         """The other process may write the exchange memory as soon as it has the answer."""
         if self.exchange.is_cuda:
@@ -140,6 +179,7 @@ class Server:
     def compute(self, request):
         part, mutation = request["part"], request["mutation"] or None
         self.scalars = self.typed(request["scalars"])
+        self.put_all(request.get("puts", ()))
         started = time.perf_counter()
         self.results = failed = None
         try:
@@ -159,6 +199,7 @@ class Server:
         if not self.independent and mutation is None:
             self.check_independence(part)
             self.independent = True
+        self.get_all(request.get("gets", ()))
         return {"ms": elapsed * 1e3, "notes": self.taken_notes()}
 
     def typed(self, scalars):
@@ -356,8 +397,13 @@ def short(dtype):
     return str(dtype).replace("torch.", "")
 
 
-def main(stream, launch):
+def main(stream, launch, next_requests=lambda: None):
+    """next_requests: waits for another device worker; None when there will be no more."""
     torch.set_num_threads(launch["threads"] or torch.get_num_threads())
     choose_repeatable_operators()
-    exchange = mmap.mmap(EXCHANGE, 0)
-    channel.serve(stream, Server(exchange, launch).handlers())
+    server = Server(launch)
+    while stream is not None:
+        server.meet(mmap.mmap(EXCHANGE, 0))
+        channel.serve(stream, server.handlers())
+        server.rest()
+        stream = next_requests()

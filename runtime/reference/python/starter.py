@@ -1,8 +1,9 @@
 """Makes copies of a process that has imported PyTorch: each becomes a reference process.
 
-The import takes seconds, a copy milliseconds. This process runs nothing of a user's; a copy confines itself before it
-does. Whoever wants one connects, sends a line of JSON with descriptors, and gets the copy's number and at last the
-status of its end. Where the connection ends first, so does the copy.
+The import takes seconds, a copy milliseconds, its start on a GPU half a second. This process runs nothing of a user's;
+a copy confines itself before it does. Whoever wants one connects, sends a line of JSON with descriptors, and gets the
+copy's number and at last the status of its end. Where the connection says anything, or ends, so does the copy; one that
+was asked for with a key rests instead when its connection ends, and is given to the next who asks with that key.
 """
 
 import base64
@@ -15,6 +16,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 import warnings
 
@@ -23,10 +25,11 @@ from .describing import describe
 
 ENTRIES = {"serve": serve, "describing.describe": describe, "rehearsal": rehearsal}
 LISTENER, LIFELINE = 4, 5  # what the process inherited: a socket, and a pipe whose end is its end
-PLACES = {"prints": (1, 2), "socket": (3,), "memory": (4,), "device_memory": (5,)}  # of a reference process
-FIRST_FREE = 6
+PLACES = {"prints": (1, 2), "socket": (3,), "memory": (4,), "device_memory": (5,), "way": (6,)}  # of a copy
+WAY = 6  # from the starter to a copy that rests
 MESSAGE_BYTES, MOST_DESCRIPTORS = 1 << 16, 8
 PATIENCE_S = 10  # with one that has connected and says nothing (chosen)
+END_S = 0.5  # for a copy whose connection has ended to finish what it does, before it is ended (chosen)
 NUMBER = struct.Struct("=i")
 
 
@@ -49,33 +52,98 @@ def tell(connection, number):
         pass
 
 
+def heard(end):
+    """What came, nothing at its end; None where there was only an event of another end that had this number."""
+    try:
+        return os.read(end.fileno(), MESSAGE_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
 def take_places(descriptors):
-    """Those of a reference process, and no others stay open. Returns the ruleset's, if there is one."""
+    """The places of a reference process. Returns those of `descriptors` that have none."""
     own = {name: confinement.moved_above(number) for name, number in descriptors.items()}
     for name, places in PLACES.items():
-        for place in places if name in own else ():
-            os.dup2(own[name], place)
-    ruleset = own.get("ruleset")
+        if name in own:
+            for place in places:
+                os.dup2(own[name], place)
+            os.close(own.pop(name))
+    return own
+
+
+def close_others(kept):
+    """Leaves open what the places of a reference process have, and `kept`."""
     for number in map(int, os.listdir("/proc/self/fd")):
-        last = FIRST_FREE - 1 if "device_memory" in own else FIRST_FREE - 2
-        if number > last and number != ruleset:
+        if number not in kept:
             try:
                 os.close(number)
             except OSError:  # the listing's own
                 pass
-    return ruleset
+
+
+def next_requests():
+    """Tells the starter that this copy rests, and waits for who gets it next: a stream of requests, or None at the end."""
+    way = socket.socket(fileno=os.dup(WAY))
+    with way:
+        os.write(WAY, b"rests")
+        waiting = select.poll()
+        waiting.register(way, select.POLLIN)
+        waiting.poll()
+        try:
+            _, descriptors = received(way)
+        except ValueError:  # nothing: the starter has ended
+            return None
+        take_places(descriptors)
+        for number in descriptors.values():
+            os.close(number)
+    return os.fdopen(PLACES["socket"][0], "rb", closefd=False)
 
 
 def become_reference(request, descriptors, parent):
     confinement.end_with(parent)
-    ruleset = take_places(descriptors)
+    ruleset = take_places(descriptors).get("ruleset")
+    close_others({0, ruleset, *(place for name in descriptors for place in PLACES.get(name, ()))})
     for kind, limit in ((resource.RLIMIT_DATA, request["memory_bytes"]),
                         (resource.RLIMIT_AS, request["address_space_bytes"])):
         if limit:
             resource.setrlimit(kind, (limit, limit))
     confinement.confine_files(ruleset, request["own_rules"])
     confinement.confine_calls(base64.b64decode(request["filter"]), request["any_process"])
-    ENTRIES[request["entry"]].main(os.fdopen(PLACES["socket"][0], "rb"), request["launch"])
+    stream = os.fdopen(PLACES["socket"][0], "rb", closefd=False)
+    entry = ENTRIES[request["entry"]]
+    if request["key"]:
+        entry.main(stream, request["launch"], next_requests)
+    else:
+        entry.main(stream, request["launch"])
+
+
+class Copy:
+    """A reference process, the connection of who has it, and the way to it where it may be given to another."""
+
+    def __init__(self, number, request, connection, way):
+        self.number, self.connection, self.way = number, connection, way
+        self.key, self.launch = request["key"], request["launch"]
+        self.rests = False
+        self.ends_at = None  # where no one has it and it does not rest
+
+    def sources(self):
+        return [end for end in (self.connection, self.way) if end is not None]
+
+    def free_for(self, request):
+        return self.rests and self.connection is None and self.key == request["key"]
+
+    def soon_free_for(self, request):
+        return self.ends_at is not None and self.key == request["key"]
+
+    def in_the_way_of(self, request):
+        """It rests for others, on the same device: its memory is wanted."""
+        same_device = all(self.launch[what] == request["launch"][what] for what in ("gpu", "ordinal"))
+        return self.rests and self.connection is None and self.key != request["key"] and same_device
+
+    def end(self):
+        os.kill(self.number, signal.SIGKILL)
 
 
 class Starter:
@@ -83,7 +151,8 @@ class Starter:
 
     def __init__(self, listener):
         self.listener = listener
-        self.copies = {}  # number -> its connection
+        self.copies = {}  # number -> Copy
+        self.waiting = []  # requests: connection, words, descriptors
         self.poller = select.poll()
         self.wakened, wakes = os.pipe()
         for end in (self.wakened, wakes):
@@ -95,7 +164,7 @@ class Starter:
 
     def run(self):
         while True:
-            for source, _ in self.poller.poll():
+            for source, _ in self.poller.poll(self.patience_ms()):
                 if source == self.listener.fileno():
                     self.take_request()
                 elif source == self.wakened:
@@ -103,8 +172,14 @@ class Starter:
                 elif source == LIFELINE:
                     return
                 else:
-                    self.end_copy_of(source)
+                    self.hear(source)
+            self.end_late_copies()
             self.tell_of_ends()
+            self.serve_waiting()
+
+    def patience_ms(self):
+        ends = [copy.ends_at for copy in self.copies.values() if copy.ends_at is not None]
+        return max(0, int((min(ends) - time.monotonic()) * 1e3) + 1) if ends else None
 
     def take_request(self):
         connection, _ = self.listener.accept()
@@ -116,29 +191,67 @@ class Starter:
             connection.close()
             return
         if user == os.geteuid():
-            self.copy(connection, request, descriptors)
+            self.waiting.append((connection, request, descriptors))
         else:
             connection.close()
-        for number in descriptors.values():
-            os.close(number)
+
+    def serve_waiting(self):
+        waiting, self.waiting = self.waiting, []
+        for connection, request, descriptors in waiting:
+            if any(copy.soon_free_for(request) for copy in self.copies.values()):
+                self.waiting.append((connection, request, descriptors))
+                continue
+            self.give(connection, request, descriptors)
+            for number in descriptors.values():
+                os.close(number)
+
+    def give(self, connection, request, descriptors):
+        for copy in self.copies.values() if request["key"] else ():
+            if copy.free_for(request) and self.hand_on(copy, connection, descriptors):
+                return
+            if copy.in_the_way_of(request):
+                copy.end()
+        self.copy(connection, request, descriptors)
+
+    def hand_on(self, copy, connection, descriptors):
+        """Whether a copy that rests has taken it."""
+        own = {name: number for name, number in descriptors.items() if name in PLACES}
+        rights = struct.pack("=%di" % len(own), *own.values())
+        try:
+            copy.way.sendmsg([json.dumps({"places": list(own)}).encode()],
+                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        except OSError:  # it has ended: tell_of_ends() will find it
+            return False
+        copy.rests = False
+        self.connect(copy, connection)
+        return True
+
+    def connect(self, copy, connection):
+        connection.setblocking(False)
+        copy.connection, copy.ends_at = connection, None
+        self.poller.register(connection.fileno(), select.POLLIN)
+        tell(connection, copy.number)
 
     def copy(self, connection, request, descriptors):
-        parent = os.getpid()
+        parent, (way, its_way) = os.getpid(), socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         number = os.fork()
         if number == 0:
-            self.run_copy(connection, request, descriptors, parent)
-        connection.setblocking(False)
-        self.copies[number] = connection
-        self.poller.register(connection.fileno(), select.POLLIN)
-        tell(connection, number)
+            kept = dict(descriptors, way=its_way.fileno()) if request["key"] else descriptors
+            self.run_copy((connection, way, its_way), request, kept, parent)
+        its_way.close()
+        way.setblocking(False)
+        copy = self.copies[number] = Copy(number, request, connection, way)
+        self.poller.register(way.fileno(), select.POLLIN)
+        self.connect(copy, connection)
 
-    def run_copy(self, connection, request, descriptors, parent):
+    def run_copy(self, ends, request, descriptors, parent):
         """Does not return."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for inherited in (self.listener, connection, *self.copies.values()):
+            others = [end for copy in self.copies.values() for end in copy.sources()]
+            for inherited in (self.listener, *ends, *others):
                 inherited.detach()  # they are closed by number
             become_reference(request, descriptors, parent)
             code = 0
@@ -151,21 +264,57 @@ class Starter:
             sys.stderr.flush()
             os._exit(code)
 
-    def end_copy_of(self, source):
-        """Its connection has ended, or talks: either way no one waits for it."""
-        for number, connection in self.copies.items():
-            if connection.fileno() == source:
-                os.kill(number, signal.SIGKILL)
+    def hear(self, source):
+        for copy in self.copies.values():
+            if copy.way is not None and copy.way.fileno() == source:
+                return self.hear_copy(copy)
+            if copy.connection is not None and copy.connection.fileno() == source:
+                return self.hear_owner(copy)
+
+    def hear_copy(self, copy):
+        """It rests, or has ended."""
+        said = heard(copy.way)
+        if said is None:
+            return
+        copy.rests = bool(said)
+        copy.ends_at = None
+        if not said:
+            self.forget(copy.way)
+            copy.way = None
+
+    def hear_owner(self, copy):
+        """The connection has ended, and no one has the copy; or it talks, and wants the copy's end."""
+        said = heard(copy.connection)
+        if said is None:
+            return
+        self.forget(copy.connection)
+        copy.connection = None
+        if said or not copy.key:
+            copy.end()
+        elif not copy.rests:
+            copy.ends_at = time.monotonic() + END_S
+
+    def end_late_copies(self):
+        now = time.monotonic()
+        for copy in self.copies.values():
+            if copy.ends_at is not None and copy.ends_at <= now:
+                copy.ends_at = copy.key = None
+                copy.end()
 
     def tell_of_ends(self):
         while self.copies:
             number, status = os.waitpid(-1, os.WNOHANG)
             if number == 0:
                 return
-            connection = self.copies.pop(number)
-            self.poller.unregister(connection.fileno())
-            tell(connection, status)
-            connection.close()
+            copy = self.copies.pop(number)
+            if copy.connection is not None:
+                tell(copy.connection, status)
+            for end in copy.sources():
+                self.forget(end)
+
+    def forget(self, end):
+        self.poller.unregister(end.fileno())
+        end.close()
 
 
 def main(stream, launch):

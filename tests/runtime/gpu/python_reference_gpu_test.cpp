@@ -15,7 +15,7 @@ TEST_CASE("a confined reference process computes on the GPU, and opens no connec
   const auto python = pytorch_here();
   if (!python) return;
   runtime::ReferenceStarter starter;
-  StartedReference started(*python, {}, true, -1, starter_or_none(starter, *python));
+  StartedReference started(*python, {}, true, nullptr, starter_or_none(starter, *python));
   REQUIRE(started.open("import torch\ndef run(x):\n  return x + 1\n"));
   const auto answer = started.compute();
   REQUIRE(answer);
@@ -39,14 +39,13 @@ TEST_CASE("tensors of many slices go to a reference process and back through mem
   const runtime::DeviceContext context(0);
   runtime::DeviceExchange memory;
   runtime::ReferenceStarter starter;
-  StartedReference started(*python, {}, true, memory.descriptor(), starter_or_none(starter, *python));
+  StartedReference started(*python, {}, true, &memory, starter_or_none(starter, *python));
   CHECK(started.process.facts().at("exchange") == "device");
   runtime::TensorExchange exchange(started.process, nullptr);
   exchange.use(memory);
 
   // Neither whole slices nor whole pages.
-  const std::size_t count = 2 * runtime::kExchangeBytes / sizeof(float) + 12'345,
-                    bytes = count * sizeof(float);
+  const std::size_t count = 2 * memory.bytes() / sizeof(float) + 12'345, bytes = count * sizeof(float);
   std::vector<float> values = numbered(count);
   const runtime::DeviceBuffer x(bytes, "x"), y(bytes, "y");
   runtime::check(runtime::driver().cuMemcpyHtoDAsync(x.address(), values.data(), bytes, nullptr),

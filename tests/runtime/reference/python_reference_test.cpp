@@ -40,7 +40,7 @@ TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   const auto python = pytorch_here();
   if (!python) return;
   ReferenceStarter starter;
-  StartedReference started(*python, {}, false, -1, starter_or_none(starter, *python));
+  StartedReference started(*python, {}, false, nullptr, starter_or_none(starter, *python));
   const struct {
     const char *body, *message;
   } rows[] = {
@@ -128,7 +128,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
     if (offered.empty() && !testing::drawn_today(i, std::size(rows))) continue;
     const auto& row = rows[i];
     INFO(row.body);
-    StartedReference started(*python, {}, false, -1, offered);
+    StartedReference started(*python, {}, false, nullptr, offered);
     // The file is read within any limit that a run has.
     REQUIRE(started.open(std::string("import torch\ndef run(x):\n    ") + row.body + "\n"));
     const auto answer = started.compute(row.limit);
@@ -143,7 +143,7 @@ TEST_CASE("memory beyond the limit is refused and not taken") {
   const auto python = pytorch_here();
   if (!python) return;
   ReferenceStarter starter;
-  StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30}, false, -1,
+  StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30}, false, nullptr,
                            starter_or_none(starter, *python));
   for (const char* body : {"return x + torch.ones(1 << 30).sum()",
                            // Shared memory, which is filled only when it is touched.
@@ -187,7 +187,7 @@ TEST_CASE("a reference process ends when what asked it was killed") {
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t owner = ::fork();
   if (owner == 0) {
-    StartedReference started(*python, {}, false, -1, offered);
+    StartedReference started(*python, {}, false, nullptr, offered);
     const pid_t pid = started.process.pid();
     static_cast<void>(::write(ends[1], &pid, sizeof pid));
     static_cast<void>(started.refusal_of("while True: pass"));
@@ -209,7 +209,7 @@ TEST_CASE("copies end with their starter, and the next one has another") {
   auto starter = std::make_unique<ReferenceStarter>();
   const std::string first = starter->offer(*python);
   CHECK(starter->offer(*python) == first);
-  StartedReference one(*python, {}, false, -1, first), other(*python, {}, false, -1, first);
+  StartedReference one(*python, {}, false, nullptr, first), other(*python, {}, false, nullptr, first);
   CHECK(one.refusal_of("return x + 1").empty());
   CHECK(other.refusal_of("return x + 1").empty());
   REQUIRE(parent_of(one.process.pid()) == parent_of(other.process.pid()));
@@ -223,7 +223,7 @@ TEST_CASE("copies end with their starter, and the next one has another") {
 
   const std::string second = starter->offer(*python);
   CHECK(second != first);
-  StartedReference later(*python, {}, false, -1, second);
+  StartedReference later(*python, {}, false, nullptr, second);
   CHECK(later.refusal_of("return x + 1").empty());
   const pid_t copy = later.process.pid(), parent = parent_of(copy);
   REQUIRE(parent != ::getpid());
@@ -231,9 +231,108 @@ TEST_CASE("copies end with their starter, and the next one has another") {
   CHECK(goes(copy));
   CHECK(goes(parent));
   // A name of the past, or of another machine.
-  StartedReference own(*python, {}, false, -1, second);
+  StartedReference own(*python, {}, false, nullptr, second);
   CHECK(own.refusal_of("return x + 1").empty());
   CHECK(parent_of(own.process.pid()) == ::getpid());
+}
+
+/// Whether it has an answer for y = x + 1.
+bool adds_one(StartedReference& started) { return started.refusal_of("return x + 1").empty(); }
+
+TEST_CASE(
+    "a reference process serves the next who computes the same, and nothing of the first is left in it") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  ReferenceStarter starter;
+  const std::string offered = starter.offer(*python);
+  const auto folder = std::make_shared<TemporaryFolder>();
+  const auto started = [&](const char* what = "add") {
+    return std::make_unique<StartedReference>(*python, offered, what, folder);
+  };
+  auto first = started();
+  const pid_t pid = first->process.pid();
+  CHECK(adds_one(*first));
+  auto beside = started();
+  CHECK(beside->process.pid() != pid);  // one that serves is given to no other
+  CHECK(adds_one(*beside));
+  first.reset();
+  auto next = started();
+  REQUIRE(next->process.pid() == pid);
+  CHECK_THAT(next->compute_twin().error().message, Contains("Error"));  // no workload, no inputs
+  CHECK(adds_one(*next));
+  CHECK_THAT(next->refusal_of("return x + 2"), Contains("this process serves"));
+  next.reset();
+  beside.reset();
+  // For something else there is another one, and those that rest on its device end.
+  const auto other = started("subtract");
+  CHECK(other->process.pid() != pid);
+  CHECK(goes(pid));
+}
+
+TEST_CASE("a reference process that hung or lied serves no one else") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  ReferenceStarter starter;
+  const std::string offered = starter.offer(*python);
+  const struct {
+    const char* body;
+    std::chrono::milliseconds limit = testing::kPatience;
+  } rows[] = {{"while True: pass", std::chrono::milliseconds(1'000)},
+              {"import os; os.write(3, b'{}\\n'); return x + 1"}};
+  for (const auto& row : rows) {
+    INFO(row.body);
+    const auto folder = std::make_shared<TemporaryFolder>();
+    pid_t pid = 0;
+    {
+      StartedReference started(*python, offered, row.body, folder);
+      pid = started.process.pid();
+      CHECK_FALSE(started.refusal_of(row.body, row.limit).empty());
+    }
+    StartedReference later(*python, offered, row.body, folder);
+    CHECK(later.process.pid() != pid);
+    CHECK(adds_one(later));
+    CHECK(goes(pid));
+  }
+}
+
+TEST_CASE("a reference process goes on to the next one when who had it was killed, unless it computes") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  ReferenceStarter starter;
+  const std::string offered = starter.offer(*python);
+  for (const bool computes : {false, true}) {
+    INFO(computes);
+    const auto folder = std::make_shared<TemporaryFolder>();
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    const pid_t owner = ::fork();
+    if (owner == 0) {
+      StartedReference started(*python, offered, "shared", folder);
+      const char* const body = computes ? "while True: pass" : "return x + 1";
+      if (!computes) static_cast<void>(started.refusal_of(body));
+      const pid_t pid = started.process.pid();
+      static_cast<void>(::write(ends[1], &pid, sizeof pid));
+      if (computes) static_cast<void>(started.refusal_of(body));
+      ::pause();
+    }
+    ::close(ends[1]);
+    pid_t reference = 0;
+    REQUIRE(::read(ends[0], &reference, sizeof reference) == sizeof reference);
+    ::close(ends[0]);
+    if (computes) std::this_thread::sleep_for(std::chrono::milliseconds(500));  // so that it has begun
+    REQUIRE(::kill(owner, SIGKILL) == 0);
+    ::waitpid(owner, nullptr, 0);
+    if (computes) {
+      CHECK(goes(reference));
+      continue;
+    }
+    // It rests a moment after the other's end is known.
+    pid_t next = 0;
+    for (const auto until = testing::out_of_patience();
+         next != reference && std::chrono::steady_clock::now() < until;)
+      next = StartedReference(*python, offered, "shared", folder).process.pid();
+    CHECK(next == reference);
+  }
 }
 
 TEST_CASE("a starter ends with the process that has it, whatever thread made it") {
@@ -246,7 +345,7 @@ TEST_CASE("a starter ends with the process that has it, whatever thread made it"
     ReferenceStarter starter;
     std::string name;
     std::thread([&] { name = starter.offer(*python); }).join();
-    StartedReference started(*python, {}, false, -1, name);
+    StartedReference started(*python, {}, false, nullptr, name);
     const std::array<pid_t, 2> pids{started.process.pid(), parent_of(started.process.pid())};
     static_cast<void>(::write(ends[1], pids.data(), sizeof pids));
     ::pause();
