@@ -203,12 +203,12 @@ Result<ReferenceCost, Outcome> ProcessReference::compute_with(ReferencePart part
   if (sent_contents_ == 0) {
     if (exchange_.fits(inputs)) {
       exchange_.put_all(inputs);
-      request["puts"] = TensorExchange::places(inputs);
+      request["puts"] = exchange_.places(inputs);
     } else if (auto failed = send_inputs(inputs)) {
       return *failed;
     }
   }
-  if (at_once) request["gets"] = TensorExchange::places(outputs);
+  if (at_once) request["gets"] = exchange_.places(outputs);
   const auto answer = ask(std::move(request), fmt::format("the {} result on workload {}",
                                                           exact ? "exact" : "twin's", selected_->name));
   if (!answer) return answer.error();

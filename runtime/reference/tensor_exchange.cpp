@@ -13,6 +13,15 @@ constexpr std::chrono::seconds kSliceLimit{30};
 constexpr std::size_t kAlignment = 256;
 std::size_t room_of(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Bytes at a time that go through the host's memory beside a GPU: 0.1 ms and less over PCIe 5 (chosen).
+constexpr std::size_t kSmallBytes = std::size_t{1} << 20;
+
+std::size_t room_of(const std::vector<TensorExchange::Tensor>& tensors) {
+  std::size_t bytes = 0;
+  for (const TensorExchange::Tensor& tensor : tensors) bytes += room_of(tensor.memory.bytes);
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<ReferenceFailure> TensorExchange::ask(const std::string& request, std::size_t tensor,
@@ -48,36 +57,42 @@ void TensorExchange::copy_all(Way way, const std::vector<Tensor>& tensors, CUdev
   check(driver().cuStreamSynchronize(stream_), "passing tensors");
 }
 
-void TensorExchange::pass(Way way, const std::vector<Tensor>& tensors) {
+void TensorExchange::pass(Way way, const std::vector<Tensor>& tensors, bool through_device) {
   if (tensors.empty()) return;
-  if (device_ == nullptr) return copy_all(way, tensors, 0);
+  if (!through_device) return copy_all(way, tensors, 0);
   const DeviceExchange::Mapping slice = device_->map();
   copy_all(way, tensors, slice.address());
 }
 
 bool TensorExchange::fits(const std::vector<Tensor>& tensors) const {
-  std::size_t bytes = 0;
-  for (const Tensor& tensor : tensors) bytes += room_of(tensor.memory.bytes);
-  return bytes <= slice_bytes();
+  return room_of(tensors) <= slice_bytes();
 }
 
-Json TensorExchange::places(const std::vector<Tensor>& tensors) {
+bool TensorExchange::through_device(const std::vector<Tensor>& tensors) const {
+  return device_ != nullptr && room_of(tensors) > kSmallBytes;
+}
+
+Json TensorExchange::places(const std::vector<Tensor>& tensors) const {
   Json list = Json::array();
   std::size_t at = 0;
   for (const Tensor& tensor : tensors) {
     list.push_back({{"tensor", tensor.index}, {"at", at}, {"bytes", tensor.memory.bytes}});
     at += room_of(tensor.memory.bytes);
   }
-  return list;
+  return {{"through", through_device(tensors) ? "device" : "host"}, {"places", std::move(list)}};
 }
 
-void TensorExchange::put_all(const std::vector<Tensor>& tensors) { pass(Way::there, tensors); }
-void TensorExchange::take_all(const std::vector<Tensor>& tensors) { pass(Way::back, tensors); }
+void TensorExchange::put_all(const std::vector<Tensor>& tensors) {
+  pass(Way::there, tensors, through_device(tensors));
+}
+void TensorExchange::take_all(const std::vector<Tensor>& tensors) {
+  pass(Way::back, tensors, through_device(tensors));
+}
 
 std::optional<ReferenceFailure> TensorExchange::send(std::size_t tensor, BufferView from) {
   for (std::size_t offset = 0; offset < from.bytes; offset += slice_bytes()) {
     const std::size_t bytes = std::min(slice_bytes(), from.bytes - offset);
-    put_all({{tensor, {from.address + offset, bytes}}});
+    pass(Way::there, {{tensor, {from.address + offset, bytes}}}, device_ != nullptr);
     if (auto failed = ask("put", tensor, offset, bytes)) return failed;
   }
   return std::nullopt;
@@ -88,7 +103,7 @@ std::optional<ReferenceFailure> TensorExchange::receive(const std::string& reque
   for (std::size_t offset = 0; offset < to.bytes; offset += slice_bytes()) {
     const std::size_t bytes = std::min(slice_bytes(), to.bytes - offset);
     if (auto failed = ask(request, tensor, offset, bytes)) return failed;
-    take_all({{tensor, {to.address + offset, bytes}}});
+    pass(Way::back, {{tensor, {to.address + offset, bytes}}}, device_ != nullptr);
   }
   return std::nullopt;
 }

@@ -25,10 +25,11 @@ class TensorExchange {
     std::size_t index;  ///< into OpenProblem::tensors
     BufferView memory;
   };
-  /// Whether all have room at once, one after the other: then they need no requests of their own.
+  /// Whether all have room at once, one after the other: then they need no requests of their own. Small ones go through
+  /// memory of the host, which changes no context of the GPU.
   [[nodiscard]] bool fits(const std::vector<Tensor>& tensors) const;
-  /// Where each of `tensors`, which fit, lies: [{tensor, at, bytes}].
-  [[nodiscard]] static Json places(const std::vector<Tensor>& tensors);
+  /// Where each of `tensors`, which fit, lies: {through, places: [{tensor, at, bytes}]}.
+  [[nodiscard]] Json places(const std::vector<Tensor>& tensors) const;
   void put_all(const std::vector<Tensor>& tensors);   ///< they come to lie there
   void take_all(const std::vector<Tensor>& tensors);  ///< what lies there comes to them
 
@@ -47,7 +48,8 @@ class TensorExchange {
   enum class Way { there, back };
   void copy(Way way, BufferView memory, CUdeviceptr slice, std::size_t at);
   void copy_all(Way way, const std::vector<Tensor>& tensors, CUdeviceptr slice);
-  void pass(Way way, const std::vector<Tensor>& tensors);
+  void pass(Way way, const std::vector<Tensor>& tensors, bool through_device);
+  [[nodiscard]] bool through_device(const std::vector<Tensor>& tensors) const;
 
   ReferenceProcess& process_;
   CUstream stream_;
