@@ -238,6 +238,18 @@ def moe_route(torch, p, logits):
     return weights, ids.int(), offsets.int(), order.int(), places.int()
 
 
+def kv_cache_append(torch, p, k, v, k_cache, v_cache, slots=None, sequences=None, positions=None, block_table=None,
+                    k_scale=None, v_scale=None):
+    page = k_cache.shape[1]
+    if slots is None:
+        slots = block_table[sequences, positions // page] * page + positions % page
+    for cache, new, scale in ((k_cache, k, k_scale), (v_cache, v, v_scale)):
+        # fp8 is written as bytes: PyTorch has no such operation for it.
+        codes = new if scale is None else coded(torch, new, "float8_e4m3fn", scale[:, None]).view(torch.uint8)
+        cache.view(codes.dtype).flatten(0, 1)[slots] = codes
+    return k_cache, v_cache
+
+
 def row_reduce(torch, p, x):
     if p["op"] == "var":
         return x.var(dim=1)
@@ -270,6 +282,7 @@ EAGER = {
     "gemm": gemm,
     "grouped_gemm": grouped_gemm,
     "groupnorm": groupnorm,
+    "kv_cache_append": kv_cache_append,
     "l2norm": lambda torch, p, x: torch.nn.functional.normalize(x, dim=-1, eps=1e-12),
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
