@@ -265,6 +265,11 @@ def top_p_sample(torch, p, probabilities, top_p, random):
     return order.gather(1, chosen)[:, 0].int()
 
 
+def scan(torch, p, x):
+    sums = x.cumsum(1, dtype=x.dtype)
+    return torch.nn.functional.pad(sums[:, :-1], (1, 0)) if p["exclusive"] else sums
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
@@ -304,6 +309,7 @@ EAGER = {
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "rope": rope,
     "row_reduce": row_reduce,
+    "scan": scan,
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
