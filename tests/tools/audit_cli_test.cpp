@@ -43,6 +43,7 @@ const Shipped kShipped[] = {
     {"gemm", {"bfloat16", "int8"}, {"m1_n1_k1", "m17_n40_k72", "m64_n64_k64"}},
     {"grouped_gemm", {"bfloat16", "float8_e4m3fn"}, {"e1_m1_n8_k16", "e4_m70_n72_k80", "e3_m20_n24_k272"}},
     {"groupnorm", {"bfloat16"}, {"b2_c32_s7", "b1_c96_s25"}},
+    {"histogram", {"int32", "uint8"}},
     {"kv_cache_append", {"bfloat16"}},
     {"l2norm", kSingleAndHalf, {"m3_n33", "m5_n1000"}},
     {"layernorm", kSingleAndHalf},

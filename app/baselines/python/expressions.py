@@ -270,6 +270,12 @@ def scan(torch, p, x):
     return torch.nn.functional.pad(sums[:, :-1], (1, 0)) if p["exclusive"] else sums
 
 
+def histogram(torch, p, keys):
+    if p["dtype"] == "int32":
+        keys = keys[(keys >= 0) & (keys < p["bins"])]
+    return torch.bincount(keys, minlength=p["bins"])[:p["bins"]].int()
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
@@ -287,6 +293,7 @@ EAGER = {
     "gemm": gemm,
     "grouped_gemm": grouped_gemm,
     "groupnorm": groupnorm,
+    "histogram": histogram,
     "kv_cache_append": kv_cache_append,
     "l2norm": lambda torch, p, x: torch.nn.functional.normalize(x, dim=-1, eps=1e-12),
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
