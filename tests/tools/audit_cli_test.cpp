@@ -58,6 +58,7 @@ const Shipped kShipped[] = {
     {"mean_pool_l2norm", {"float32", "bfloat16"}},
     {"moe_route", {"bfloat16"}, {"t37_e8", "t70_e60", "t5_e128"}},
     {"moe_swiglu", {"bfloat16"}, {"t1_k1_e1_h8_i8", "t5_k4_e40_h32_i24"}},
+    {"radix_sort", {"int32"}, {"n1", "n33", "n1000"}},
     {"reduce_sum", {"float32", "bfloat16"}},
     {"residual_norm", {"float16", "float32"}, {"m3_n33", "m5_n1008"}},
     {"rmsnorm", {"float32", "bfloat16"}},

@@ -276,6 +276,13 @@ def histogram(torch, p, keys):
     return torch.bincount(keys, minlength=p["bins"])[:p["bins"]].int()
 
 
+def radix_sort(torch, p, keys, values=None):
+    wide = keys if p["dtype"] == "int32" else keys.view(torch.int32) ^ -2**31  # PyTorch sorts no unsigned numbers
+    ordered, order = torch.sort(wide, dim=0, stable=bool(p["values"]), descending=bool(p["descending"]))
+    ordered = ordered if p["dtype"] == "int32" else (ordered ^ -2**31).view(keys.dtype)
+    return ordered if values is None else (ordered, values[order])
+
+
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
@@ -311,6 +318,7 @@ EAGER = {
     "mean_pool_l2norm": mean_pool_l2norm,
     "moe_route": moe_route,
     "moe_swiglu": moe_swiglu,
+    "radix_sort": radix_sort,
     "reduce_sum": lambda torch, p, x: x.sum(),
     "residual_norm": residual_norm,
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
