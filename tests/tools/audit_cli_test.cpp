@@ -65,6 +65,7 @@ const Shipped kShipped[] = {
     {"rope", {"bfloat16", "float32"}},
     {"row_reduce", {"float32", "bfloat16"}},
     {"scan", {"float32", "int32"}},
+    {"scatter_add", {"float32", "bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n5_v20_h136"}},
     {"softmax", kSingleAndHalf},
     {"swiglu", kSingleAndHalf},
     {"top_k", {"float32", "bfloat16"}, {"m3_n8", "m9_n64", "m5_n257", "m2_n1001"}},

@@ -325,6 +325,7 @@ EAGER = {
     "rope": rope,
     "row_reduce": row_reduce,
     "scan": scan,
+    "scatter_add": lambda torch, p, base, rows, index: base.index_add(0, index, rows),
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
