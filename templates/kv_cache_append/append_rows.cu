@@ -113,7 +113,8 @@ __device__ __forceinline__ void write_rows(const scalar_t* from, cache_t* to, co
     ak::Pack<scalar_t, VEC> packs[TOKENS];
 #pragma unroll
     for (int i = 0; i < TOKENS; ++i) {
-      if (slots[i] >= 0) packs[i] = ak::load<VEC, ak::Cache::streaming>(from + static_cast<long long>(first + i) * width + c);
+      if (slots[i] < 0) continue;
+      packs[i] = ak::load<VEC, ak::Cache::streaming>(from + static_cast<long long>(first + i) * width + c);
     }
 #pragma unroll
     for (int i = 0; i < TOKENS; ++i) {

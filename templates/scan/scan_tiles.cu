@@ -41,9 +41,9 @@
 // whose sums stay in registers until what comes before them is known. A tile makes its own sum known at once; the last
 // of 32 tiles that of its group, the last of 32 groups that of its clan. What comes before a tile is then the sum of
 // the clans, the groups of its clan and the tiles of its group before it, always added in the same order: three waits
-// whatever the row's length, and the same bits every time. A tile waits for those of
-// smaller numbers. With TICKETS blocks take numbers as they begin, so that these have begun; without, a block's place in
-// the grid is its number, which is as good where blocks begin in order, and saves the wait for a ticket.
+// whatever the row's length, and the same bits every time. A tile waits for those of smaller numbers. With TICKETS
+// blocks take numbers as they begin, so that these have begun; without, a block's place in the grid is its number, which
+// is as good where blocks begin in order, and saves the wait for a ticket.
 #include <ak/reduce.cuh>
 #include <ak/threads.cuh>
 #include <ak/vectors.cuh>
@@ -87,7 +87,8 @@ class Segment {
  public:
   static constexpr int kElements = 32 * ELEMENTS;
 
-  // Reads those from `first` on that the row of n elements has, and gives their sum. A pack begins at a multiple of its size.
+  // Reads those from `first` on that the row of n elements has, and gives their sum. Packs begin at multiples of their
+  // size.
   __device__ __forceinline__ sum_t read(const scalar_t* row, long long first, long long n) {
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
@@ -203,8 +204,8 @@ __device__ __forceinline__ unsigned int take_number(unsigned int* ticket) {
 
 template <int VEC>
 __global__ void __launch_bounds__(THREADS)
-    scan_tiles(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, unsigned int* ticket, ak::u64* of_tiles, ak::u64* of_groups,
-               ak::u64* of_clans, long long n, int tiles) {
+    scan_tiles(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, unsigned int* ticket, ak::u64* of_tiles,
+               ak::u64* of_groups, ak::u64* of_clans, long long n, int tiles) {
   __shared__ sum_t warp_sums[WARPS], before_tile;
   const unsigned int number = TICKETS == 1 && tiles > 1 ? take_number(ticket) : blockIdx.x;
   const long long row = number / tiles;

@@ -111,7 +111,8 @@ __device__ __forceinline__ void add_entries(float (&sums)[VEC], const scalar_t* 
     for (int k = 0; k < ITEMS; ++k) from[k] = entry + k < end ? order[entry + k] : 0;
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
-      if (entry + k < end) packs[k] = ak::load<VEC, ak::Cache::streaming>(rows + static_cast<long long>(from[k]) * h + column);
+      if (entry + k >= end) continue;
+      packs[k] = ak::load<VEC, ak::Cache::streaming>(rows + static_cast<long long>(from[k]) * h + column);
     }
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {

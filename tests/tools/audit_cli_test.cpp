@@ -72,6 +72,7 @@ const Shipped kShipped[] = {
     {"top_p_sample", {"float32"}},
     {"transpose", kSingleAndHalf},
     {"transpose_inplace", kSingleAndHalf},
+    {"transpose_nd", kSingleAndHalf},
     {"vector_add", kSingleAndHalf},
 };
 

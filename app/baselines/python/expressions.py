@@ -332,5 +332,6 @@ EAGER = {
     "top_p_sample": top_p_sample,
     "transpose": lambda torch, p, x: x.t().contiguous(),
     "transpose_inplace": lambda torch, p, x: x.copy_(x.t().contiguous()),
+    "transpose_nd": lambda torch, p, x: x.permute([int(digit) - 1 for digit in str(p["permutation"])]).contiguous(),
     "vector_add": lambda torch, p, a, b: a + b,
 }
