@@ -3,7 +3,7 @@
   "tunables": {
     "THREADS": {"values": [256, 384, 512, 1024], "default": 384},
     "ITEMS": {"values": [8, 12, 16, 20, 24, 32], "default": 16},
-    "COUNT_BLOCKS": {"values": [1, 2, 4], "default": 2}
+    "COUNT_BLOCKS": {"values": [1, 2, 4], "default": 4}
   },
   "constraints": ["THREADS * ITEMS <= 10240"],
   "let": {

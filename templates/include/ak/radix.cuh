@@ -48,7 +48,7 @@ __device__ __forceinline__ u32 sum_before_digit(u32 value) {
 /// of THREADS threads, as many as wanted. A thread adds when a digit changes: equal keys do not queue.
 template <int THREADS, int PASSES, class Bits>
 __device__ __forceinline__ void count_digits(const u32* keys, int n, u32* counts, unsigned int* arrived, Bits bits) {
-  constexpr int kCopies = 4, kItems = 4;  // of a count, for neighbouring lanes; of a thread under way
+  constexpr int kCopies = 4, kItems = 8;  // of a count, for neighbouring lanes; of a thread under way
   __shared__ u32 own[PASSES][kDigits][kCopies];
   for (int i = static_cast<int>(threadIdx.x); i < PASSES * kDigits * kCopies; i += THREADS) (&own[0][0][0])[i] = 0;
   __syncthreads();
