@@ -238,6 +238,18 @@ def moe_route(torch, p, logits):
     return weights, ids.int(), offsets.int(), order.int(), places.int()
 
 
+def kv_cache_append(torch, p, k, v, k_cache, v_cache, slots=None, sequences=None, positions=None, block_table=None,
+                    k_scale=None, v_scale=None):
+    page = k_cache.shape[1]
+    if slots is None:
+        slots = block_table[sequences, positions // page] * page + positions % page
+    for cache, new, scale in ((k_cache, k, k_scale), (v_cache, v, v_scale)):
+        # fp8 is written as bytes: PyTorch has no such operation for it.
+        codes = new if scale is None else coded(torch, new, "float8_e4m3fn", scale[:, None]).view(torch.uint8)
+        cache.view(codes.dtype).flatten(0, 1)[slots] = codes
+    return k_cache, v_cache
+
+
 def row_reduce(torch, p, x):
     if p["op"] == "var":
         return x.var(dim=1)
@@ -251,6 +263,24 @@ def top_p_sample(torch, p, probabilities, top_p, random):
     wanted = (random.long() & 0xFFFFFFFF).float() / 2**32 * (ordered * kept).sum(1)
     chosen = torch.searchsorted(up_to, wanted[:, None], right=True).clamp(max=ordered.shape[1] - 1)
     return order.gather(1, chosen)[:, 0].int()
+
+
+def scan(torch, p, x):
+    sums = x.cumsum(1, dtype=x.dtype)
+    return torch.nn.functional.pad(sums[:, :-1], (1, 0)) if p["exclusive"] else sums
+
+
+def histogram(torch, p, keys):
+    if p["dtype"] == "int32":
+        keys = keys[(keys >= 0) & (keys < p["bins"])]
+    return torch.bincount(keys, minlength=p["bins"])[:p["bins"]].int()
+
+
+def radix_sort(torch, p, keys, values=None):
+    wide = keys if p["dtype"] == "int32" else keys.view(torch.int32) ^ -2**31  # PyTorch sorts no unsigned numbers
+    ordered, order = torch.sort(wide, dim=0, stable=bool(p["values"]), descending=bool(p["descending"]))
+    ordered = ordered if p["dtype"] == "int32" else (ordered ^ -2**31).view(keys.dtype)
+    return ordered if values is None else (ordered, values[order])
 
 
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
@@ -270,6 +300,8 @@ EAGER = {
     "gemm": gemm,
     "grouped_gemm": grouped_gemm,
     "groupnorm": groupnorm,
+    "histogram": histogram,
+    "kv_cache_append": kv_cache_append,
     "l2norm": lambda torch, p, x: torch.nn.functional.normalize(x, dim=-1, eps=1e-12),
     "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
         x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
@@ -286,16 +318,20 @@ EAGER = {
     "mean_pool_l2norm": mean_pool_l2norm,
     "moe_route": moe_route,
     "moe_swiglu": moe_swiglu,
+    "radix_sort": radix_sort,
     "reduce_sum": lambda torch, p, x: x.sum(),
     "residual_norm": residual_norm,
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "rope": rope,
     "row_reduce": row_reduce,
+    "scan": scan,
+    "scatter_add": lambda torch, p, base, rows, index: base.index_add(0, index, rows),
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
     "top_p_sample": top_p_sample,
     "transpose": lambda torch, p, x: x.t().contiguous(),
     "transpose_inplace": lambda torch, p, x: x.copy_(x.t().contiguous()),
+    "transpose_nd": lambda torch, p, x: x.permute([int(digit) - 1 for digit in str(p["permutation"])]).contiguous(),
     "vector_add": lambda torch, p, a, b: a + b,
 }

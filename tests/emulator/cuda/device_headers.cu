@@ -17,6 +17,7 @@
 #include <ak/panels.cuh>
 #include <ak/philox.cuh>
 #include <ak/product_epilogue.cuh>
+#include <ak/radix.cuh>
 #include <ak/reduce.cuh>
 #include <ak/rows.cuh>
 #include <ak/stream_k.cuh>
@@ -102,6 +103,19 @@ __global__ void in_turn(unsigned int* turnstile, int* state) {
   ak::wait_turn(turnstile, blockIdx.x);
   if (threadIdx.x == 0) __stcg(state, __ldcg(state) * 3 + static_cast<int>(blockIdx.x));
   ak::pass_turn(turnstile);
+}
+
+// ---- radix: keys of 16 bits, moved by the upper 8; the values are their places
+
+struct AllBits {
+  __device__ ak::u32 operator()(ak::u32 key) const { return key; }
+};
+__global__ void count_bytes(const ak::u32* keys, int n, ak::u32* counts, unsigned int* arrived) {
+  ak::count_digits<256, 2>(keys, n, counts, arrived, AllBits());
+}
+__global__ void move_by_byte(const ak::u32* keys, int n, const ak::u32* counts, ak::u32* known, unsigned int* ticket,
+                             ak::u32* moved, ak::u32* places) {
+  ak::move_by_digit<256, 1>(keys, nullptr, moved, places, n, 1, counts, known, ticket, AllBits());
 }
 
 // ---- barriers: a warp fills a ring of three stages of 64 words, another reads them

@@ -162,6 +162,32 @@ TEST_CASE("ak/handover.cuh lets one block see what all others wrote, and blocks 
   }
 }
 
+TEST_CASE("ak/radix.cuh moves keys by a digit, those with the same one in order") {
+  constexpr int kKeys = 700;
+  const auto keys = random_integers<int>(kKeys, 65536);
+  const auto digit = [&](int place) { return keys[static_cast<std::size_t>(place)] >> 8; };
+  std::vector<int> order(kKeys), moved;
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int a, int b) { return digit(a) < digit(b); });
+  for (const int place : order) moved.push_back(keys[static_cast<std::size_t>(place)]);
+  for_each_order(3, 256, [&](const LaunchRequest& request) {
+    CudaProgram counting = header_program("count_bytes");
+    const auto counts = counting.upload(std::vector<int>(512));
+    counting.argument(counting.upload(keys)).argument(kKeys).argument(counts);
+    counting.argument(counting.upload(std::vector<int>(1)));
+    counting.launch_cleanly(request);
+    CudaProgram moving = header_program("move_by_byte");
+    const auto to = moving.memory(kKeys * 4), places = moving.memory(kKeys * 4);
+    moving.argument(moving.upload(keys)).argument(kKeys);
+    moving.argument(moving.upload(counting.download<int>(counts, 512)));
+    moving.argument(moving.upload(std::vector<int>(3 * 256))).argument(moving.upload(std::vector<int>(1)));
+    moving.argument(to).argument(places);
+    moving.launch_cleanly(request);
+    check_equal(moving.download<int>(to, kKeys), moved);
+    check_equal(moving.download<int>(places, kKeys), order);
+  });
+}
+
 TEST_CASE("ak/barriers.cuh runs a ring that never overtakes its readers") {
   constexpr int kSteps = 11;
   const auto x = random_integers<int>(kSteps * 64, 1000);
