@@ -25,6 +25,7 @@ const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
 
 const Shipped kShipped[] = {
     {"activation", kSingleAndHalf},
+    {"adamw", {"bfloat16"}, {"n67_t5", "n512_t40"}},
     {"attention_backward", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h4_g2_s1_t33", "b2_h2_g2_s31_t33"}},
     {"attention_block_sparse", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h2_g1_s65_t130"}},
     {"attention_decode",

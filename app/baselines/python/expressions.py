@@ -244,6 +244,16 @@ def row_reduce(torch, p, x):
     return getattr(x, {"max": "amax", "min": "amin"}.get(p["op"], p["op"]))(dim=1)
 
 
+def adamw(torch, p, param, grad, m, v, offsets, decay, grad_scale, lr, beta1, beta2, epsilon, step):
+    g = grad.float() * grad_scale
+    m.lerp_(g, 1 - beta1)
+    v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    update = m / (1 - beta1**step) / ((v / (1 - beta2**step)).sqrt() + epsilon)
+    decays = decay.repeat_interleave(offsets.diff(), output_size=param.numel())
+    param.copy_(param * (1 - lr * decays) - lr * update)
+    return (param, m, v, param.to(grad.dtype)) if p["master"] else (param, m, v)
+
+
 def top_p_sample(torch, p, probabilities, top_p, random):
     ordered, order = probabilities.float().sort(dim=1, descending=True)
     up_to = ordered.cumsum(1)
@@ -256,6 +266,7 @@ def top_p_sample(torch, p, probabilities, top_p, random):
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "adamw": adamw,
     "attention_backward": attention_backward,
     "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
