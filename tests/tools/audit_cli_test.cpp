@@ -62,6 +62,7 @@ const Shipped kShipped[] = {
     {"rmsnorm", {"float32", "bfloat16"}},
     {"rope", {"bfloat16", "float32"}},
     {"row_reduce", {"float32", "bfloat16"}},
+    {"selective_scan", {"bfloat16"}, {"b1_d4_l3_g2", "b2_d6_l40_g2"}},
     {"softmax", kSingleAndHalf},
     {"swiglu", kSingleAndHalf},
     {"top_k", {"float32", "bfloat16"}, {"m3_n8", "m9_n64", "m5_n257", "m2_n1001"}},

@@ -254,6 +254,18 @@ def adamw(torch, p, param, grad, m, v, offsets, decay, grad_scale, lr, beta1, be
     return (param, m, v, param.to(grad.dtype)) if p["master"] else (param, m, v)
 
 
+def selective_scan(torch, p, u, delta, a, b, c, skip, bias, z=None):
+    f, shared = torch.nn.functional, u.shape[1] // b.shape[1]
+    step = f.softplus(delta.float() + bias[:, None])
+    b, c = (x.float().repeat_interleave(shared, dim=1) for x in (b, c))
+    h, sums, inputs = torch.zeros_like(a), [], step * u.float()
+    for t in range(u.shape[2]):
+        h = torch.exp(step[:, :, t, None] * a) * h + inputs[:, :, t, None] * b[..., t]
+        sums.append((h * c[..., t]).sum(-1))
+    y = torch.stack(sums, -1) + skip[:, None] * u.float()
+    return (y if z is None else y * f.silu(z.float())).to(u.dtype), h
+
+
 def top_p_sample(torch, p, probabilities, top_p, random):
     ordered, order = probabilities.float().sort(dim=1, descending=True)
     up_to = ordered.cumsum(1)
@@ -302,6 +314,7 @@ EAGER = {
     "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
     "rope": rope,
     "row_reduce": row_reduce,
+    "selective_scan": selective_scan,
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
