@@ -33,6 +33,7 @@ const Shipped kShipped[] = {
      {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},
     {"block_sparse_gemm", {"bfloat16"}, {"m1_1x1_1", "m7_9x2_5"}},
     {"cast_quantise", {"float16"}, {"m33_n128", "m5_n1008"}},
+    {"conv2d", {"bfloat16"}, {"n2_7x6_c3_k5_3x2", "n2_5x6_c16_k16_3x3"}},
     {"copy", kSingleAndHalf},
     {"cross_entropy", {"bfloat16", "float32"}, {"m3_n2", "m67_n10", "m7_n129", "m3_n2055"}},
     {"embedding_bag", {"float32", "bfloat16"}},

@@ -266,6 +266,12 @@ def selective_scan(torch, p, u, delta, a, b, c, skip, bias, z=None):
     return (y if z is None else y * f.silu(z.float())).to(u.dtype), h
 
 
+def conv2d(torch, p, x, w, bias=None):
+    y = torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), bias, p["stride"], p["padding"],
+                                   p["dilation"])
+    return (torch.relu(y) if p["epilogue"] == "bias_relu" else y).permute(0, 2, 3, 1)
+
+
 def top_p_sample(torch, p, probabilities, top_p, random):
     ordered, order = probabilities.float().sort(dim=1, descending=True)
     up_to = ordered.cumsum(1)
@@ -284,6 +290,7 @@ EAGER = {
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "cast_quantise": cast_quantise,
+    "conv2d": conv2d,
     "copy": lambda torch, p, x: x.clone(),
     "cross_entropy": cross_entropy,
     "embedding_bag": embedding_bag,
