@@ -38,6 +38,7 @@ const Shipped kShipped[] = {
     {"cross_entropy", {"bfloat16", "float32"}, {"m3_n2", "m67_n10", "m7_n129", "m3_n2055"}},
     {"embedding_bag", {"float32", "bfloat16"}},
     {"embedding_lookup", {"bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n9_v70000_h1", "n5_v20_h1030"}},
+    {"fft", {"float32"}, {"b5_n8", "b5_n64"}},
     {"flash_attention",
      {"bfloat16", "float16"},
      {"b3_h8_g2_s1_t1", "b2_h4_g2_s1_t77", "b2_h2_g2_s33_t1", "b2_h4_g2_s31_t33", "b3_h2_g1_s17_t40"}},

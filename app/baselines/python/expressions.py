@@ -272,6 +272,11 @@ def conv2d(torch, p, x, w, bias=None):
     return (torch.relu(y) if p["epilogue"] == "bias_relu" else y).permute(0, 2, 3, 1)
 
 
+def fft(torch, p, x):
+    transform = torch.fft.fft if p["direction"] == "forward" else torch.fft.ifft
+    return torch.view_as_real(transform(torch.view_as_complex(x)))
+
+
 def top_p_sample(torch, p, probabilities, top_p, random):
     ordered, order = probabilities.float().sort(dim=1, descending=True)
     up_to = ordered.cumsum(1)
@@ -295,6 +300,7 @@ EAGER = {
     "cross_entropy": cross_entropy,
     "embedding_bag": embedding_bag,
     "embedding_lookup": embedding_lookup,
+    "fft": fft,
     "flash_attention": attention,
     "fused_elementwise": fused_elementwise,
     "gemm": gemm,
