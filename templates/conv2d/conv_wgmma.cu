@@ -2,11 +2,11 @@
 {
   "tunables": {
     "BM": {"values": [64, 128, 256], "default": 128},
-    "BN": {"values": [32, 64, 128, 192, 256], "default": 128},
+    "BN": {"values": [64, 128, 192, 256], "default": 128},
     "CONSUMERS": {"values": [1, 2], "default": 2},
     "STAGES": {"values": [3, 4, 5, 6, 8], "default": 4},
     "CLUSTER": {"values": [1, 2], "default": 2},
-    "GROUP": {"values": [1, 4, 16], "default": 4}
+    "GROUP": {"values": [1, 8], "default": 8}
   },
   "constraints": [
     "ARCH == 90",
@@ -88,7 +88,7 @@ constexpr int BN = 128;
 constexpr int CONSUMERS = 2;
 constexpr int STAGES = 4;
 constexpr int CLUSTER = 2;
-constexpr int GROUP = 4;
+constexpr int GROUP = 8;
 constexpr int STRIDE = 1;
 constexpr int PADDING = 1;
 constexpr int DILATION = 1;
@@ -239,11 +239,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int block = 0; block < BLOCKS_M; ++block) {
 #pragma unroll
-      for (int part = 0; part < (BN + 63) / 64; ++part) {
+      for (int part = 0; part < BN / 64; ++part) {
         const int first = filter + part * 64;
         if (first >= filters) continue;
         panels.write(pixel + block * 64, first, [&](int i) {
-          if (part * 32 + i >= BN / 2) return 0.0f;
           const int column = first + i / 4 * 8 + ak::lane_index() % 4 * 2 + i % 2;
           return finish(sums[block][part * 32 + i], bias, column, filters);
         });

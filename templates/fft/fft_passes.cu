@@ -10,7 +10,7 @@
   },
   "constraints": [
     "MOST * BLOCKS_PER_SM * (48 if RADIX == 8 else 80) <= 65536",
-    "BLOCKS_PER_SM * (MOST * RADIX * 17 // 16 + MOST) * 8 <= SHARED_BYTES_PER_BLOCK"
+    "(MOST * RADIX * 17 // 16 + MOST) * 8 <= SHARED_BYTES_PER_BLOCK"
   ],
   "let": {
     "MOST": "max(THREADS, 2 ** LIMIT // RADIX)",

@@ -4,14 +4,16 @@
     "LANES": {"values": [1, 2, 4, 8, 16], "default": 4},
     "THREADS": {"values": [64, 128, 256], "default": 128},
     "STEPS": {"values": [16, 32, 64, 128], "default": 32},
-    "CACHE": {"values": [0, 1], "default": 1}
+    "CACHE": {"values": [0, 1], "default": 1},
+    "BLOCKS_PER_SM": {"values": [1, 2, 4], "default": 2}
   },
   "constraints": [
     "STEPS // LANES >= VEC",
     "STEPS // LANES <= (4 if LANES == 1 else 2) * VEC",
     "state // LANES <= 16",
-    "2 * state * STEPS // VEC <= 4 * THREADS",
-    "SHARED <= SHARED_BYTES_PER_BLOCK"
+    "2 * state * STEPS // VEC <= 8 * THREADS",
+    "SHARED <= SHARED_BYTES_PER_BLOCK",
+    "THREADS * BLOCKS_PER_SM * (4 * (state // LANES) + 20 * (STEPS // LANES // VEC) + 4 * ceil_div(2 * state * STEPS // VEC, THREADS) + 40) <= 65536"
   ],
   "let": {
     "VEC": "16 // sizeof_u",
@@ -50,6 +52,7 @@ constexpr int LANES = 4;
 constexpr int THREADS = 128;
 constexpr int STEPS = 32;
 constexpr int CACHE = 1;
+constexpr int BLOCKS_PER_SM = 2;
 constexpr int STATE = 16;
 using scalar_t = __nv_bfloat16;
 #define AK_GATE 1
@@ -274,7 +277,7 @@ __device__ __forceinline__ void write_results(const Tile& tile, scalar_t* y, con
 
 // A block: CHANNELS channels of one group of one sequence. in_group: channels of a group; blocks: of a group.
 template <bool WIDE>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     selective_scan(const scalar_t* u, const scalar_t* delta, const float* a, const scalar_t* b, const scalar_t* c,
                    const float* skip, const float* bias, const scalar_t* z, scalar_t* y, float* last, int in_group,
                    int steps, int groups, int blocks) {
