@@ -25,6 +25,7 @@ const std::vector<std::string> kSingleAndHalf{"float32", "float16"};
 
 const Shipped kShipped[] = {
     {"activation", kSingleAndHalf},
+    {"adamw", {"bfloat16"}, {"n67_t5", "n512_t40"}},
     {"attention_backward", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h4_g2_s1_t33", "b2_h2_g2_s31_t33"}},
     {"attention_block_sparse", {"bfloat16"}, {"b1_h1_g1_s1_t1", "b2_h2_g1_s65_t130"}},
     {"attention_decode",
@@ -32,10 +33,12 @@ const Shipped kShipped[] = {
      {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},
     {"block_sparse_gemm", {"bfloat16"}, {"m1_1x1_1", "m7_9x2_5"}},
     {"cast_quantise", {"float16"}, {"m33_n128", "m5_n1008"}},
+    {"conv2d", {"bfloat16"}, {"n2_7x6_c3_k5_3x2", "n2_5x6_c16_k16_3x3"}},
     {"copy", kSingleAndHalf},
     {"cross_entropy", {"bfloat16", "float32"}, {"m3_n2", "m67_n10", "m7_n129", "m3_n2055"}},
     {"embedding_bag", {"float32", "bfloat16"}},
     {"embedding_lookup", {"bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n9_v70000_h1", "n5_v20_h1030"}},
+    {"fft", {"float32"}, {"b5_n8", "b5_n64"}},
     {"flash_attention",
      {"bfloat16", "float16"},
      {"b3_h8_g2_s1_t1", "b2_h4_g2_s1_t77", "b2_h2_g2_s33_t1", "b2_h4_g2_s31_t33", "b3_h2_g1_s17_t40"}},
@@ -66,6 +69,7 @@ const Shipped kShipped[] = {
     {"row_reduce", {"float32", "bfloat16"}},
     {"scan", {"float32", "int32"}},
     {"scatter_add", {"float32", "bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n5_v20_h136"}},
+    {"selective_scan", {"bfloat16"}, {"b1_d4_l3_g2", "b2_d6_l40_g2"}},
     {"softmax", kSingleAndHalf},
     {"swiglu", kSingleAndHalf},
     {"top_k", {"float32", "bfloat16"}, {"m3_n8", "m9_n64", "m5_n257", "m2_n1001"}},

@@ -256,6 +256,39 @@ def row_reduce(torch, p, x):
     return getattr(x, {"max": "amax", "min": "amin"}.get(p["op"], p["op"]))(dim=1)
 
 
+def adamw(torch, p, param, grad, m, v, offsets, decay, grad_scale, lr, beta1, beta2, epsilon, step):
+    g = grad.float() * grad_scale
+    m.lerp_(g, 1 - beta1)
+    v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    update = m / (1 - beta1**step) / ((v / (1 - beta2**step)).sqrt() + epsilon)
+    decays = decay.repeat_interleave(offsets.diff(), output_size=param.numel())
+    param.copy_(param * (1 - lr * decays) - lr * update)
+    return (param, m, v, param.to(grad.dtype)) if p["master"] else (param, m, v)
+
+
+def selective_scan(torch, p, u, delta, a, b, c, skip, bias, z=None):
+    f, shared = torch.nn.functional, u.shape[1] // b.shape[1]
+    step = f.softplus(delta.float() + bias[:, None])
+    b, c = (x.float().repeat_interleave(shared, dim=1) for x in (b, c))
+    h, sums, inputs = torch.zeros_like(a), [], step * u.float()
+    for t in range(u.shape[2]):
+        h = torch.exp(step[:, :, t, None] * a) * h + inputs[:, :, t, None] * b[..., t]
+        sums.append((h * c[..., t]).sum(-1))
+    y = torch.stack(sums, -1) + skip[:, None] * u.float()
+    return (y if z is None else y * f.silu(z.float())).to(u.dtype), h
+
+
+def conv2d(torch, p, x, w, bias=None):
+    y = torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), bias, p["stride"], p["padding"],
+                                   p["dilation"])
+    return (torch.relu(y) if p["epilogue"] == "bias_relu" else y).permute(0, 2, 3, 1)
+
+
+def fft(torch, p, x):
+    transform = torch.fft.fft if p["direction"] == "forward" else torch.fft.ifft
+    return torch.view_as_real(transform(torch.view_as_complex(x)))
+
+
 def top_p_sample(torch, p, probabilities, top_p, random):
     ordered, order = probabilities.float().sort(dim=1, descending=True)
     up_to = ordered.cumsum(1)
@@ -286,15 +319,18 @@ def radix_sort(torch, p, keys, values=None):
 # What a user of PyTorch would write, by problem: f(torch, params, **inputs).
 EAGER = {
     "activation": lambda torch, p, x: activated(torch, x, p["function"]),
+    "adamw": adamw,
     "attention_backward": attention_backward,
     "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "cast_quantise": cast_quantise,
+    "conv2d": conv2d,
     "copy": lambda torch, p, x: x.clone(),
     "cross_entropy": cross_entropy,
     "embedding_bag": embedding_bag,
     "embedding_lookup": embedding_lookup,
+    "fft": fft,
     "flash_attention": attention,
     "fused_elementwise": fused_elementwise,
     "gemm": gemm,
@@ -326,6 +362,7 @@ EAGER = {
     "row_reduce": row_reduce,
     "scan": scan,
     "scatter_add": lambda torch, p, base, rows, index: base.index_add(0, index, rows),
+    "selective_scan": selective_scan,
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),

@@ -96,6 +96,10 @@ __device__ __forceinline__ void tma_store(const CUtensorMap* map, u32 from, int 
   asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map), "r"(x),
                "r"(y), "r"(z), "r"(from) : "memory");
 }
+__device__ __forceinline__ void tma_store(const CUtensorMap* map, u32 from, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(map), "r"(x),
+               "r"(y), "r"(z), "r"(w), "r"(from) : "memory");
+}
 /// Adds the box to what is there, element by element, in order of arrival.
 __device__ __forceinline__ void tma_add(const CUtensorMap* map, u32 from, int x, int y) {
   asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),

@@ -16,6 +16,7 @@
 #include <ak/pad.cuh>
 #include <ak/panels.cuh>
 #include <ak/philox.cuh>
+#include <ak/pixels.cuh>
 #include <ak/product_epilogue.cuh>
 #include <ak/radix.cuh>
 #include <ak/reduce.cuh>
@@ -371,6 +372,24 @@ __global__ void small_copies(const int* x, int* y) {
 
 __global__ void padded(const unsigned short* x, unsigned short* y, int lines, int width, int pitch) {
   ak::pad_lines(x, y, lines, width, pitch);
+}
+
+// Slices of 64 of k of pixels 4 to 19, of 12, of three images of 5 x 4 pixels of 24 channels and filters of 3 x 2 taps.
+__global__ void pixel_slices(const unsigned short* images, unsigned short* y, int slices) {
+  __shared__ __align__(1024) unsigned char tile[16 * 128];
+  const ak::Convolution of = {3, 5, 4, 3, 3, 2, 2, 2};
+  ak::PixelCopies<16, 128, 32, 2, 1, 2> copies(of, 4);
+  for (int slice = 0; slice < slices; ++slice) {
+    copies.start(ak::shared_address(tile), images, of);
+    ak::commit_copies();
+    ak::wait_copies<0>();
+    __syncthreads();
+    for (int i = threadIdx.x; i < 16 * 64; i += 32) {
+      const unsigned char* from = tile + ak::swizzled(i / 64, i % 64 / 8) + i % 8 * 2;
+      y[slice * 16 * 64 + i] = *reinterpret_cast<const unsigned short*>(from);
+    }
+    __syncthreads();
+  }
 }
 
 // The first i % 5 bytes of word i, and the first i % 9 of pair i.

@@ -496,6 +496,24 @@ TEST_CASE("ak/pad.cuh lengthens lines to whole chunks, with zeros behind them") 
   check_equal(program.download<std::uint16_t>(y, expected.size()), expected);
 }
 
+TEST_CASE("ak/pixels.cuh copies what a filter's taps find, and zeros for padding and behind the ends") {
+  constexpr int kChannels = 24, kSlices = 3;
+  const auto x = random_integers<std::uint16_t>(3 * 5 * 4 * kChannels, 30000);
+  std::vector<std::uint16_t> expected;
+  for (int i = 0; i < kSlices * 16 * 64; ++i) {
+    const int pixel = 4 + i / 64 % 16, k = i / 1024 * 64 + i % 64, tap = k / kChannels;
+    const int row = pixel / 2 % 2 * 2 - 1 + tap / 2 * 2, column = pixel % 2 * 2 - 1 + tap % 2 * 2;
+    const bool inside = pixel < 12 && tap < 6 && row >= 0 && row < 5 && column >= 0 && column < 4;
+    const int at = ((pixel / 4 * 5 + row) * 4 + column) * kChannels + k % kChannels;
+    expected.push_back(inside ? x[static_cast<std::size_t>(at)] : 0);
+  }
+  CudaProgram program = header_program("pixel_slices");
+  const auto y = program.memory(expected.size() * 2);
+  program.argument(program.upload(x)).argument(y).argument(kSlices);
+  program.launch_cleanly(blocks_of(1, 32));
+  check_equal(program.download<std::uint16_t>(y, expected.size()), expected);
+}
+
 TEST_CASE("ak/functions.cuh agrees with the functions in double precision") {
   std::vector<float> x;
   for (int i = -80; i <= 80; ++i) x.push_back(static_cast<float>(i) / 8.0f + 0.03f);
