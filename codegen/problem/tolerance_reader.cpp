@@ -90,8 +90,10 @@ Tolerance read_tolerance(const JsonReader& at, const ProblemInstance& instance) 
   read_scale(at, instance.params, common);
   Tolerance tolerance{
       .factor = common.factor, .floor_ulps = common.floor_ulps, .reason = at.member("reason").text()};
-  if (const auto given = at.find("allow_nondeterministic"))
-    tolerance.allow_nondeterministic = given->boolean();
+  if (const auto given = at.find("allow_nondeterministic")) {
+    tolerance.allow_nondeterministic =
+        given->json().is_string() ? holds(*given, instance.params) : given->boolean();
+  }
   if (const auto given = at.find("internal")) {
     tolerance.internal = read_dtype(*given, instance.params);
     if (!info(*tolerance.internal).floating) given->fail("a floating dtype");

@@ -88,8 +88,8 @@
 // which see the most keys, of GROUP heads, whose keys and values stay in L2. A head's sink is a key with a score and no
 // value: a row begins with it, as the maximum and a sum of 1. Lines of heads that are no multiple of 128 bytes are filled
 // up with zeros by the accelerator, which also cuts off what lies beyond S and T. Of sequences of varying lengths a table
-// says how many tiles precede each; the last tile of one is written by threads, row by row, as the accelerator would go
-// on into the next sequence.
+// says how many tiles precede each; in the last tile of one, values of the next are cleared, and results are written by
+// threads, row by row, as the accelerator goes on into the next sequence.
 //
 // fp8: a launch before lays values along keys, as wgmma takes bytes, in the order of the weights in registers. Weights
 // are up to 2^RANGE, so that small ones are not lost. Results are twice as wide as queries.
@@ -538,6 +538,23 @@ struct Consumer {
     pass_turn(group);
   }
 
+  // Zeros for the values of the next sequence in the tile that is walked first: they may be no numbers, which a weight of
+  // zero does not take away. All groups share the lines, and none has a turn yet.
+  __device__ __forceinline__ void clear_neighbours(const Tile& tile) {
+    const int own = max(tile.seen.keys - (tile.keys.end - 1) * BN, 0);  // lines
+    if (own >= BN) return;
+    wait_values();
+    for (int i = own * 8 + threadIdx.x; i < BN * 8; i += CONSUMERS * 128) {
+#pragma unroll
+      for (int panel = 0; panel < VALUE_PANELS; ++panel) {
+        const u32 to = values_now() + panel * V_PANEL + i * 16;
+        asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(to), "r"(0) : "memory");
+      }
+    }
+    ak::fence_shared_writes();
+    ak::named_barrier<CONSUMERS * 128>(2 * CONSUMERS + 1);
+  }
+
   // Scores of a tile of keys, as exponents where the softmax does not just scale them. row: this thread's first.
   __device__ __forceinline__ void prepare(float (&scores)[BN / 2], const Exponents& exponents, const Tile& tile,
                                           int row, int step) {
@@ -553,6 +570,7 @@ struct Consumer {
     float scores[BN / 2], factor[2];
     u32 weights[WEIGHTS];
     int step = tile.keys.end - 1;
+    if constexpr (VARYING) clear_neighbours(tile);
     for (; step >= own.end; --step) skip();
     wait_keys();
     ak::wgmma_fence();

@@ -86,6 +86,11 @@ TEST_CASE("the tolerance may depend on the params") {
   sample.json["tolerance"]["floor_ulps"] = "16 if dtype == 'float32' else 2";
   CHECK(sample.instantiate()->tolerance.floor_ulps == 16);
   CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.floor_ulps == 2);
+  sample.json["tolerance"]["allow_nondeterministic"] = "dtype == 'float32'";
+  CHECK(sample.instantiate()->tolerance.allow_nondeterministic);
+  CHECK(!sample.instantiate({{"dtype", "bf16"}})->tolerance.allow_nondeterministic);
+  sample.json["tolerance"]["allow_nondeterministic"] = true;
+  CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.allow_nondeterministic);
 }
 
 TEST_CASE("an exemption from the audit names an automatic mutation and gives a reason") {

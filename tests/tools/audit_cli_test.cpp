@@ -31,6 +31,7 @@ const Shipped kShipped[] = {
     {"attention_decode",
      {"bfloat16", "float8_e4m3fn"},
      {"b1_q1_h1_g1_s1", "b2_q4_h4_g1_s33", "b1_q1_h20_g1_s65"}},
+    {"attention_mla_decode", {"bfloat16"}, {"b1_q1_h1_s1", "b2_q3_h2_s17", "b1_q1_h66_s2"}},
     {"block_sparse_gemm", {"bfloat16"}, {"m1_1x1_1", "m7_9x2_5"}},
     {"cast_quantise", {"float16"}, {"m33_n128", "m5_n1008"}},
     {"conv2d", {"bfloat16"}, {"n2_7x6_c3_k5_3x2", "n2_5x6_c16_k16_3x3"}},

@@ -70,6 +70,19 @@ def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None,
         enable_gqa=q.shape[2] != k.shape[2]).transpose(1, 2)
 
 
+def attention_mla_decode(torch, p, q, kv, lengths, block_table=None, scale=1.0):
+    if block_table is not None:
+        kv = kv[block_table].flatten(1, 2)
+    last = lengths[:, None] - q.shape[1] + torch.arange(q.shape[1], device=q.device)  # key that each query sees
+    seen = torch.arange(kv.shape[1], device=q.device) <= last[..., None]
+    scores = torch.einsum("bihd,bjd->bhij", q, kv).float() * scale
+    scores = scores.masked_fill(~seen[:, None], float("-inf"))
+    # A query that sees no key has no softmax, and a result of zero.
+    weights = torch.softmax(scores, dim=-1).nan_to_num(0).to(q.dtype)
+    return (torch.einsum("bhij,bjd->bihd", weights, kv[..., :512]),
+            torch.logsumexp(scores, dim=-1).transpose(1, 2))
+
+
 def linear_fp8(torch, p, x, weight, x_scale, weight_scale):
     if p["scales"] == "block":
         raise RuntimeError("PyTorch's scaled product has no scales of 1 x 128 by 128 x 128 on every device")
@@ -323,6 +336,7 @@ EAGER = {
     "attention_backward": attention_backward,
     "attention_block_sparse": attention_block_sparse,
     "attention_decode": attention_decode,
+    "attention_mla_decode": attention_mla_decode,
     "block_sparse_gemm": block_sparse_gemm,
     "cast_quantise": cast_quantise,
     "conv2d": conv2d,

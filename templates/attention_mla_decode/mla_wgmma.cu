@@ -1,0 +1,426 @@
+/* alphakernel
+{
+  "tunables": {
+    "KEYS": {"values": [32, 64], "default": 64},
+    "STAGES": {"values": [2, 3, 4], "default": 2},
+    "CLUSTER": {"values": [1, 2], "default": 1},
+    "BLOCKS_PER_SM": {"values": [1, 2, 4], "default": 1},
+    "LAST_BLOCK": {"values": [0, 1], "default": 0}
+  },
+  "constraints": [
+    "ARCH == 90",
+    "SHARED + 1024 <= 232448"
+  ],
+  "let": {
+    "SHARED": "64 * (D * 2 + 128) + STAGES * (KEYS * D * 2 + 16) + 1024",
+    "ROW_TILES": "CLUSTER * ceil_div(Q * H, 64 * CLUSTER)",
+    "WANTED": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * ROW_TILES))",
+    "SHARE": "KEYS * ceil_div(ceil_div(S, KEYS), WANTED)",
+    "SPLITS": "ceil_div(S, SHARE)"
+  },
+  "workspace": [
+    {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 else 0"},
+    {"name": "part_lse", "dtype": "float32", "count": "B * Q * H * SPLITS if SPLITS > 1 else 0"},
+    {"name": "arrived", "dtype": "uint32", "count": "B * ROW_TILES if SPLITS > 1 and LAST_BLOCK else 0", "init": "zero"}
+  ],
+  "tensor_maps": [
+    {"name": "map_kv", "tensor": "kv", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["D", "page_size if paged else S", "B * ceil_div(S, page_size) if paged else B"],
+     "strides_bytes": ["2 * D", "2 * D * (page_size if paged else S)"],
+     "box": [64, "min(KEYS, page_size) if paged else KEYS", 1]}
+  ],
+  "launches": [
+    {"kernel": "mla_wgmma", "grid": ["SPLITS", "ROW_TILES", "B"], "block": [384], "cluster": [1, "CLUSTER"],
+     "shared_bytes": "SHARED",
+     "args": ["q", "map_kv", "lengths", {"optional": "block_table"}, "scale", "o", "lse", "part", "part_lse",
+              "arrived", {"i32": "Q"}, {"i32": "H"}, {"i32": "S"}, {"i32": "SHARE"}]},
+    {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * H * (DV // 4), 128)"], "block": [128],
+     "when": "SPLITS > 1 and not LAST_BLOCK", "pdl": true,
+     "args": ["lengths", "part", "part_lse", "o", "lse", {"i32": "B * Q * H"}, {"i32": "Q * H"},
+              {"i32": "SPLITS"}, {"i32": "SHARE"}]}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// Latent attention of a few queries a sequence on Hopper's matrix units. All heads share one key head, so that all
+// heads of all queries are rows of one product, and a tile of keys is read from memory once for both products: its
+// first 512 columns are the values.
+//
+//   block:  SHARE keys of one sequence, 64 rows
+//     a warp fills the ring: boxes of keys, a page or a tile long, by the tensor memory accelerator
+//     two warp groups, for every tile:
+//       scores of half of its keys each  ->  the rows' maxima meet in shared memory  ->  weights of all keys there
+//       ->  half of the columns of the results each, 64 x 256 in registers
+//
+//   shared memory:  queries │ weights │ keys x STAGES │ barriers
+//
+// The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. Lines
+// past a sequence's end are zeroed before they are multiplied: they may be no numbers, or were never copied.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <ak/barriers.cuh>
+#include <ak/clusters.cuh>
+#include <ak/decode.cuh>
+#include <ak/elements.cuh>
+#include <ak/functions.cuh>
+#include <ak/handover.cuh>
+#include <ak/reduce.cuh>
+#include <ak/swizzle.cuh>
+#include <ak/threads.cuh>
+#include <ak/tma.cuh>
+#include <ak/wgmma.cuh>
+
+#ifndef ALPHAKERNEL
+constexpr int KEYS = 64;
+constexpr int STAGES = 2;
+constexpr int CLUSTER = 1;
+constexpr bool LAST_BLOCK = false;
+constexpr int D = 576;
+constexpr int DV = 512;
+constexpr bool PAGED = false;
+constexpr int PAGE_SIZE = 64;
+using scalar_t = __nv_bfloat16;
+#endif
+
+constexpr int ROWS = 64;
+constexpr int GROUPS = 2;
+constexpr int CONSUMERS = GROUPS * 128;  // threads
+constexpr int THREADS = CONSUMERS + 128;  // and a group of which one warp fetches
+constexpr int PANELS = D / 64;           // of 64 elements: 128 bytes, one line of the 128-byte swizzle
+constexpr int QUERY_PANEL = ROWS * 128;
+constexpr int PANEL = KEYS * 128;
+constexpr int SLOT = PANELS * PANEL;
+constexpr int BOX_KEYS = PAGED && PAGE_SIZE < KEYS ? PAGE_SIZE : KEYS;
+constexpr int PAGES = KEYS / BOX_KEYS;  // of a tile
+constexpr int OWN_KEYS = KEYS / GROUPS;  // of a tile, whose scores a group computes
+constexpr int COLUMNS = DV / GROUPS;     // of the results, of a group
+constexpr float LOG2_E = 1.4426950408889634f;
+
+using ak::u32;
+using element = ak::Element<scalar_t>;
+using Place = ak::Ring<STAGES>;
+
+// Keys of one block.
+struct Keys {
+  int sequence, length, begin, tiles;
+  __device__ __forceinline__ int position(int tile) const { return begin + tile * KEYS; }
+};
+
+struct Shared {
+  u32 queries, weights, slots, full, empty;
+  __device__ __forceinline__ explicit Shared(u32 start) {
+    queries = (start + 1023) / 1024 * 1024;
+    weights = queries + PANELS * QUERY_PANEL;
+    slots = weights + QUERY_PANEL;
+    full = slots + STAGES * SLOT;
+    empty = full + STAGES * 8;
+  }
+  __device__ __forceinline__ void init() const {
+    for (int slot = 0; slot < STAGES; ++slot) {
+      ak::barrier_init(full + slot * 8, 1);
+      ak::barrier_init(empty + slot * 8, CONSUMERS / 32 * CLUSTER);
+    }
+    ak::publish_barriers();
+  }
+  __device__ __forceinline__ u32 slot(const Place& at) const { return slots + at.stage * SLOT; }
+};
+
+__device__ __forceinline__ void cluster_or_block_sync() {
+  if constexpr (CLUSTER > 1) {
+    ak::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
+// ---- the warp that fetches
+
+// Lanes share the boxes of a tile, blocks of a cluster its panels; a lane knows the page of its own box, and asks for
+// the next tile's ahead.
+__device__ __forceinline__ void fetch_all(const CUtensorMap* map_kv, const int* pages, const Shared& shared,
+                                          const Keys& keys) {
+  const int lane = threadIdx.x % 32, last = max(keys.length - 1, 0) / PAGE_SIZE;
+  const int rank = CLUSTER > 1 ? ak::cluster_rank() : 0;
+  const auto page_of = [&](int tile) {
+    const int position = keys.position(tile) + lane % PAGES * BOX_KEYS;
+    return PAGED ? __ldg(pages + min(position / PAGE_SIZE, last)) : keys.sequence;
+  };
+  int page = page_of(0);
+  Place at;
+  for (int tile = 0; tile < keys.tiles; ++tile, at.advance()) {
+    const int position = keys.position(tile), line = PAGED ? position % PAGE_SIZE : position;  // of a tile's only page
+    const int boxes = min((keys.length - position + BOX_KEYS - 1) / BOX_KEYS, PAGES);          // with keys
+    const u32 full = at.of(shared.full), to = shared.slot(at) + lane % PAGES * (BOX_KEYS * 128);
+    ak::barrier_wait(at.of(shared.empty), at.parity ^ 1);
+    if (lane == 0) ak::barrier_expect(full, boxes * PANELS * BOX_KEYS * 128);
+    __syncwarp();
+    if (lane % PAGES < boxes) {
+      for (int i = lane / PAGES * CLUSTER + rank; i < PANELS; i += 32 / PAGES * CLUSTER)
+        ak::tma_load_for_all<CLUSTER>(to + i * PANEL, map_kv, full, i * 64, PAGES == 1 ? line : 0, page);
+    }
+    page = page_of(tile + 1);
+  }
+}
+
+// ---- consumers
+
+// The rows, from `first_row` on, as panels; rows past the end are zero.
+__device__ __forceinline__ void stage_queries(u32 panels, const scalar_t* q, const ak::DecodeRows& rows, int sequence,
+                                              int first_row) {
+  for (int i = threadIdx.x; i < ROWS * (D / 8); i += CONSUMERS) {
+    const int line = i / (D / 8), chunk = i % (D / 8), row = first_row + line;
+    uint4 bytes = make_uint4(0, 0, 0, 0);
+    if (row < rows.count()) {
+      const long long from = static_cast<long long>(rows.line(sequence, 0, row)) * D + chunk * 8;
+      bytes = *reinterpret_cast<const uint4*>(q + from);
+    }
+    const u32 to = panels + chunk / 8 * QUERY_PANEL + ak::swizzled(line, chunk % 8);
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(bytes.x), "r"(bytes.y), "r"(bytes.z),
+                 "r"(bytes.w) : "memory");
+  }
+  ak::fence_shared_writes();
+  ak::named_barrier<CONSUMERS>(1);
+}
+
+// Zeros for the group's keys of a slot from `line` on. All threads of the group.
+__device__ __forceinline__ void clear_lines(u32 slot, int line, int group) {
+  const int begin = max(line, group * OWN_KEYS), end = (group + 1) * OWN_KEYS;
+  for (int i = begin * 8 + threadIdx.x % 128; i < end * 8; i += 128) {
+#pragma unroll
+    for (int panel = 0; panel < PANELS; ++panel) {
+      asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(slot + panel * PANEL + i * 16), "r"(0) : "memory");
+    }
+  }
+  ak::fence_shared_writes();
+  ak::named_barrier<128>(2 + group);
+}
+
+__device__ __forceinline__ void multiply_keys(u32 queries, u32 keys, float (&scores)[OWN_KEYS / 2]) {
+  ak::wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < D / 16; ++step) {
+    const ak::u64 a = ak::wgmma_operand(queries + step / 4 * QUERY_PANEL + step % 4 * 32);
+    const ak::u64 b = ak::wgmma_operand(keys + step / 4 * PANEL + step % 4 * 32);
+    ak::Wgmma<element, OWN_KEYS>::multiply(scores, a, b, step == 0 ? 0 : 1);
+  }
+  ak::wgmma_commit();
+  ak::wgmma_wait<0>();
+}
+
+__device__ __forceinline__ void multiply_values(u32 weights, u32 values, float (&sums)[COLUMNS / 2]) {
+  ak::wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < KEYS / 16; ++step) {
+    // Values lie across the sum over keys: PANEL bytes from 64 of their elements to the next 64.
+    ak::Wgmma<element, COLUMNS, false, true>::multiply(sums, ak::wgmma_operand(weights + step * 32),
+                                                       ak::wgmma_operand(values + step * 16 * 128, PANEL), 1);
+  }
+  ak::wgmma_commit();
+  ak::wgmma_wait<0>();
+}
+
+// Of both groups: each has a value for every row, and gets what the operation makes of both. A barrier of all consumers
+// comes before the next call.
+template <class Operation>
+__device__ __forceinline__ void meet(float (&values)[2], float (&meeting)[GROUPS][ROWS], int group,
+                                     Operation operation) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    values[half] = ak::reduce_quad(values[half], operation);
+    if (lane % 4 == 0) meeting[group][row + half * 8] = values[half];
+  }
+  ak::named_barrier<CONSUMERS>(1);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) values[half] = operation(meeting[0][row + half * 8], meeting[1][row + half * 8]);
+}
+
+// Of a thread's two rows, 8 apart.
+struct Softmax {
+  float scale;  // scores times this are exponents of two
+  int seen[2];  // keys that the row sees
+  float top[2], sum[2];
+
+  __device__ __forceinline__ void mask(float (&scores)[OWN_KEYS / 2], int position) const {
+    const int column = position + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < OWN_KEYS / 2; ++i) {
+      if (column + i / 4 * 8 + i % 2 >= seen[i / 2 % 2]) scores[i] = ak::minus_infinity();
+    }
+  }
+
+  // The largest of the group's own scores, for either row.
+  static __device__ __forceinline__ void own_maxima(const float (&scores)[OWN_KEYS / 2], float (&above)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      above[half] = ak::minus_infinity();
+#pragma unroll
+      for (int i = 0; i < OWN_KEYS / 8; ++i)
+        above[half] = fmaxf(above[half], fmaxf(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
+    }
+  }
+
+  // Takes the maxima of a tile's scores: sums so far are rescaled to what is now the largest.
+  __device__ __forceinline__ void raise(const float (&above)[2], float (&sums)[COLUMNS / 2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float raised = fmaxf(top[half], above[half] * scale);
+      const float factor = raised == top[half] ? 1.0f : ak::fast_exp2(top[half] - raised);
+      top[half] = raised;
+      sum[half] *= factor;
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 8; ++i) sums[i * 4 + half * 2] *= factor, sums[i * 4 + half * 2 + 1] *= factor;
+    }
+  }
+
+  // The weights of the group's own scores, to its columns of the panel of weights. Before the first key that a row sees
+  // all scores are minus infinity, and so must be their exponents.
+  __device__ __forceinline__ void put_weights(const float (&scores)[OWN_KEYS / 2], u32 panel, int group) {
+    const int lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < OWN_KEYS / 4; ++i) {
+      const float shift = top[i % 2] == ak::minus_infinity() ? 0.0f : top[i % 2];
+      const float low = ak::fast_exp2(fmaf(scores[i * 2], scale, -shift));
+      const float high = ak::fast_exp2(fmaf(scores[i * 2 + 1], scale, -shift));
+      sum[i % 2] += low + high;
+      const u32 to = panel + ak::swizzled(row + i % 2 * 8, group * (OWN_KEYS / 8) + i / 2) + lane % 4 * 4;
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(ak::pack_pair<element>(low, high)) : "memory");
+    }
+  }
+};
+
+__device__ __forceinline__ void consume(const Shared& shared, const Keys& keys, int seen_by_all, int group,
+                                        float (&meeting)[GROUPS][ROWS], float (&sums)[COLUMNS / 2], Softmax& softmax) {
+  Place at;
+  for (int tile = 0; tile < keys.tiles; ++tile, at.advance()) {
+    const int position = keys.position(tile);
+    const u32 slot = shared.slot(at);
+    float scores[OWN_KEYS / 2], above[2];
+    ak::barrier_wait(at.of(shared.full), at.parity);
+    if (position + KEYS > keys.length) clear_lines(slot, keys.length - position, group);
+    multiply_keys(shared.queries, slot + group * (OWN_KEYS * 128), scores);
+    if (position + KEYS > seen_by_all) softmax.mask(scores, position + group * OWN_KEYS);
+    Softmax::own_maxima(scores, above);
+    meet(above, meeting, group, ak::Maximum());
+    softmax.raise(above, sums);
+    softmax.put_weights(scores, shared.weights, group);
+    ak::fence_shared_writes();
+    ak::named_barrier<CONSUMERS>(1);  // weights of both groups are there
+    multiply_values(shared.weights, slot + group * (COLUMNS / 64) * PANEL, sums);
+    if (threadIdx.x % 32 < CLUSTER) ak::barrier_arrive_at(at.of(shared.empty), threadIdx.x % 32);
+  }
+}
+
+// Where a block leaves rows: as results if it has all keys, else as part `split` of `splits`.
+struct Results {
+  scalar_t* o;
+  float *lse, *means, *logarithms;
+  int split, splits;
+
+  // Columns `column` and the next of the mean.
+  __device__ __forceinline__ void write(long long line, int column, float low, float high) const {
+    if (splits == 1) {
+      *reinterpret_cast<u32*>(o + line * DV + column) = ak::pack_pair<element>(low, high);
+    } else {
+      *reinterpret_cast<float2*>(means + (line * splits + split) * DV + column) = make_float2(low, high);
+    }
+  }
+  // The binary logarithm of the weights' sum, by one thread a row.
+  __device__ __forceinline__ void write_sum(long long line, float log2_sum) const {
+    if (splits > 1) {
+      logarithms[line * splits + split] = log2_sum;
+    } else {
+      lse[line] = log2_sum / LOG2_E;
+    }
+  }
+};
+
+__global__ void __launch_bounds__(128)
+    combine_splits(const int* __restrict__ lengths, const float* __restrict__ part, const float* __restrict__ part_lse,
+                   scalar_t* __restrict__ o, float* __restrict__ lse, int lines, int lines_of_sequence, int splits,
+                   int share) {
+  const int i = blockIdx.x * 128 + threadIdx.x, line = i / (DV / 4);
+  if (line >= lines) return;
+  const int used = (lengths[line / lines_of_sequence] + share - 1) / share;
+  ak::wait_for_parts();
+  ak::combine_decoded<DV>(part, part_lse, o, lse, line, i % (DV / 4) * 4, splits, used);
+}
+
+// q: [b][queries][heads][D]; o: [b][queries][heads][DV]; part: [b][queries][heads][splits][DV].
+__global__ void __launch_bounds__(THREADS)
+    mla_wgmma(const scalar_t* __restrict__ q, const __grid_constant__ CUtensorMap map_kv,
+              const int* __restrict__ lengths, const int* __restrict__ block_table, float scale,
+              scalar_t* __restrict__ o, float* __restrict__ lse, float* part, float* part_lse, unsigned int* arrived,
+              int queries, int heads, int room, int share) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  __shared__ float meeting[GROUPS][ROWS];
+  const Shared shared(ak::shared_address(memory));
+  ak::let_combination_begin();
+  const ak::DecodeRows rows{queries, heads, 1};
+  const int split = blockIdx.x, first_row = blockIdx.y * ROWS;
+  Keys keys;
+  keys.sequence = blockIdx.z;
+  keys.length = lengths[keys.sequence];
+  keys.begin = split * share;
+  keys.tiles = (max(min(keys.begin + share, keys.length) - keys.begin, 0) + KEYS - 1) / KEYS;
+
+  if (keys.tiles > 0 || split == 0) {
+    if (threadIdx.x == 0) shared.init();
+    cluster_or_block_sync();
+    const int group = ak::warp_group();
+    if (group == GROUPS) {
+      ak::give_registers<40>();  // together what 64 K registers hold: 256 x 232 + 128 x 40
+      const int pages = (room + PAGE_SIZE - 1) / PAGE_SIZE;
+      const int* table = block_table + static_cast<long long>(keys.sequence) * pages;
+      if (threadIdx.x % 128 < 32) fetch_all(&map_kv, table, shared, keys);
+      if constexpr (LAST_BLOCK) ak::take_registers<168>();  // as launched: all threads combine
+    } else {
+      ak::take_registers<232>();
+      stage_queries(shared.queries, q, rows, keys.sequence, first_row);
+      const int row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+      Softmax softmax;
+      softmax.scale = LOG2_E * scale;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        softmax.seen[half] = rows.seen(row + half * 8, keys.length);
+        softmax.top[half] = ak::minus_infinity();
+        softmax.sum[half] = 0.0f;
+      }
+      float sums[COLUMNS / 2] = {};
+      consume(shared, keys, rows.seen_by_all(keys.length), group, meeting, sums, softmax);
+      meet(softmax.sum, meeting, group, ak::Sum());
+
+      const Results results{o, lse, part, part_lse, split, static_cast<int>(gridDim.x)};
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if (row + half * 8 >= rows.count()) continue;
+        const long long line = rows.line(keys.sequence, 0, row + half * 8);
+        const float sum = softmax.sum[half], inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+        const int column = group * COLUMNS + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 8; ++i) {
+          const float *two = &sums[i * 4 + half * 2];
+          results.write(line, column + i * 8, two[0] * inverse, two[1] * inverse);
+        }
+        if (column == 0) results.write_sum(line, sum == 0.0f ? ak::minus_infinity() : softmax.top[half] + log2f(sum));
+      }
+      if constexpr (LAST_BLOCK) ak::give_registers<168>();
+    }
+    cluster_or_block_sync();  // no block of the cluster may still reach this one's memory
+  }
+
+  if constexpr (LAST_BLOCK) {
+    if (gridDim.x == 1) return;
+    __syncthreads();
+    if (!ak::is_last_block(arrived + keys.sequence * gridDim.y + blockIdx.y)) return;
+    for (int i = threadIdx.x; i < ROWS * (DV / 4); i += THREADS) {
+      const int row = first_row + i / (DV / 4);
+      if (row >= rows.count()) break;
+      ak::combine_decoded<DV>(part, part_lse, o, lse, rows.line(keys.sequence, 0, row), i % (DV / 4) * 4, gridDim.x,
+                              (keys.length + share - 1) / share);
+    }
+  }
+}
