@@ -20,6 +20,8 @@ constexpr double kInstructionsAnOperation = 4, kInstructionsAnElement = 16, kLan
 // Warp instructions that the CPU device runs in a millisecond at least (docs/cpu_device.md has tens of millions a
 // second on one core; checks and busy machines take their share).
 constexpr double kEmulatedPerMs = 1'000;
+// Of packages beside a reference (chosen).
+constexpr int kPackageDepth = 3;
 constexpr std::size_t kMaxNote = 500, kMaxNotes = 20;
 
 milliseconds call_limit() { return milliseconds(static_cast<std::int64_t>(kReferenceLimitMs)); }
@@ -39,19 +41,35 @@ Json layouts(const OpenProblem& problem) {
   return list;
 }
 
+/// Names, sizes and times of the files beside it that a reference may import or load.
+Json files_beside(const std::filesystem::path& reference) {
+  std::vector<Json> files;
+  std::error_code gone;
+  for (auto file = std::filesystem::recursive_directory_iterator(reference.parent_path(), gone);
+       !gone && file != std::filesystem::recursive_directory_iterator(); file.increment(gone)) {
+    if (file.depth() >= kPackageDepth) file.disable_recursion_pending();
+    const std::string kind = file->path().extension().string();
+    if (kind == ".json" || kind == ".jsonl" || kind == ".cu" || !file->is_regular_file(gone)) continue;
+    files.push_back({file->path().string(), file->file_size(gone),
+                     file->last_write_time(gone).time_since_epoch().count()});
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 ReferenceLaunch launch_of(const OpenProblem& problem, const std::optional<DeviceExchange>& exchange) {
   const PythonProcess& python = *problem.python;
-  ReferenceLaunch launch{
-      .program = python.program,
-      .path = python.path,
-      .readable = python.readable,
-      .gpu = on_gpu(problem),
-      .ordinal = problem.ordinal,
-      .device_memory = exchange ? exchange->descriptor() : -1,
-      .device_memory_bytes = exchange ? exchange->bytes() : 0,
-      .starter = python.starter,
-      .shared_as =
-          Json{python.file, python.source_hash, python.kind, python.options, layouts(problem)}.dump()};
+  ReferenceLaunch launch{.program = python.program,
+                         .path = python.path,
+                         .readable = python.readable,
+                         .gpu = on_gpu(problem),
+                         .ordinal = problem.ordinal,
+                         .device_memory = exchange ? exchange->descriptor() : -1,
+                         .device_memory_bytes = exchange ? exchange->bytes() : 0,
+                         .starter = python.starter,
+                         .shared_as = Json{python.file, python.source_hash, files_beside(python.file),
+                                           python.kind, python.options, layouts(problem)}
+                                          .dump()};
   launch.readable.push_back(std::filesystem::path(python.file).parent_path().string());
   // On the CPU device there is a process for every core.
   launch.threads = launch.gpu ? 0 : 1;
@@ -85,7 +103,7 @@ class ProcessReference::TwinCall final : public LibraryCall {
   [[nodiscard]] std::optional<Outcome> enqueue(const AddressTable& addresses, CUstream) const override {
     if (auto failed = reference_.select(workload_)) return failed;
     reference_.sent_contents_ = 0;
-    const auto cost = reference_.compute_with(ReferencePart::twin, mutation_, addresses, scalars_);
+    const auto cost = reference_.compute_with(ReferencePart::twin, mutation_, addresses, scalars_, true);
     reference_.sent_contents_ = 0;
     if (!cost) return cost.error();
     return std::nullopt;
@@ -193,13 +211,17 @@ ReferenceCost ProcessReference::cost_of(const WorkloadLayout& workload, double m
 }
 
 /// On the inputs that the process has, or is sent now.
+/// @param fresh computed now, whatever the process remembers: whoever asks wants to see that it does not change
 Result<ReferenceCost, Outcome> ProcessReference::compute_with(ReferencePart part, const std::string& mutation,
                                                               const AddressTable& tensors,
-                                                              const ScalarValues& scalars) {
+                                                              const ScalarValues& scalars, bool fresh) {
   const auto inputs = passing(false, tensors), outputs = passing(true, tensors);
   const bool exact = part == ReferencePart::exact, at_once = exchange_.fits(outputs);
-  Json request{
-      {"do", "compute"}, {"part", exact ? "exact" : "twin"}, {"mutation", mutation}, {"scalars", scalars}};
+  Json request{{"do", "compute"},
+               {"part", exact ? "exact" : "twin"},
+               {"mutation", mutation},
+               {"scalars", scalars},
+               {"fresh", fresh}};
   if (sent_contents_ == 0) {
     if (exchange_.fits(inputs)) {
       exchange_.put_all(inputs);
@@ -230,7 +252,7 @@ Result<ReferenceCost, Outcome> ProcessReference::compute(ReferencePart part, con
   if (ReferenceCost cost; recall(key, tensors, cost)) return cost;
   if (auto failed = select(workload)) return *failed;
   if (sent_contents_ != contents) sent_contents_ = 0;
-  const auto cost = compute_with(part, "", tensors, scalars);
+  const auto cost = compute_with(part, "", tensors, scalars, false);
   sent_contents_ = cost ? contents : 0;
   if (cost) remember(key, tensors, *cost);
   return cost;

@@ -41,7 +41,7 @@ class ProcessReference final : public Reference {
   [[nodiscard]] std::optional<Outcome> send_inputs(const std::vector<TensorExchange::Tensor>& inputs);
   [[nodiscard]] Result<ReferenceCost, Outcome> compute_with(ReferencePart part, const std::string& mutation,
                                                             const AddressTable& tensors,
-                                                            const ScalarValues& scalars);
+                                                            const ScalarValues& scalars, bool fresh);
   [[nodiscard]] std::optional<Outcome> receive_outputs(const std::vector<TensorExchange::Tensor>& outputs);
   [[nodiscard]] bool recall(const Key& key, const AddressTable& tensors, ReferenceCost& cost);
   void remember(const Key& key, const AddressTable& tensors, const ReferenceCost& cost);

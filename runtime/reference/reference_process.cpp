@@ -203,6 +203,7 @@ void ReferenceProcess::read_prints() {
 
 ReferenceFailure ReferenceProcess::lose(const std::string& why) {
   read_prints();
+  if (life_) life_->kill();  // it serves no one else
   socket_.reset();
   return {.message = fmt::format("the reference process {}{}", why, last_words()), .lost = true};
 }

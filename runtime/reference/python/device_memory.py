@@ -26,13 +26,23 @@ class Mapping:
 
     def __init__(self, descriptor, count, device):
         torch.zeros(1, device=device)  # makes the driver's context current
-        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.driver, self.undo = ctypes.CDLL("libcuda.so.1"), []
+        try:
+            self.make(descriptor, count, device)
+        except (OSError, RuntimeError):
+            self.close()
+            raise
+
+    def make(self, descriptor, count, device):
         self.handle, self.address, self.size = ctypes.c_ulonglong(), ctypes.c_ulonglong(), ctypes.c_size_t(count)
         self.call("cuMemImportFromShareableHandle", ctypes.byref(self.handle), ctypes.c_void_p(descriptor),
                   POSIX_FILE_DESCRIPTOR)
+        self.undo.append(("cuMemRelease", self.handle))
         self.call("cuMemAddressReserve", ctypes.byref(self.address), self.size, ctypes.c_size_t(0),
                   ctypes.c_ulonglong(0), ctypes.c_ulonglong(0))
+        self.undo.append(("cuMemAddressFree", self.address, self.size))
         self.call("cuMemMap", self.address, self.size, ctypes.c_size_t(0), self.handle, ctypes.c_ulonglong(0))
+        self.undo.append(("cuMemUnmap", self.address, self.size))
         access = _Access(DEVICE, device.index, READ_AND_WRITE)
         self.call("cuMemSetAccess", self.address, self.size, ctypes.byref(access), ctypes.c_size_t(1))
         self.tensor = torch.as_tensor(_Bytes(self.address.value, count), device=device)
@@ -46,6 +56,5 @@ class Mapping:
         """No one may use the tensor from here on."""
         self.tensor = None
         torch.cuda.synchronize()
-        self.call("cuMemUnmap", self.address, self.size)
-        self.call("cuMemAddressFree", self.address, self.size)
-        self.call("cuMemRelease", self.handle)
+        while self.undo:
+            self.call(*self.undo.pop())

@@ -5,6 +5,7 @@ Nothing here confines what a user's file does: the process is confined before it
 """
 
 import contextlib
+import gc
 import hashlib
 import mmap
 import time
@@ -12,7 +13,7 @@ import time
 import torch
 
 from . import attempts, channel, device_memory
-from .known_results import KnownResults, hash_of
+from .known_results import SMALL_BYTES, Known, KnownResults, hash_of
 from .mutations import Absent
 from .problems import TaskError, explained
 from .repeats import choose_repeatable_operators, same_result
@@ -86,7 +87,7 @@ class Server:
         self.exchange = self.host
 
     def rest(self):
-        """Nothing of a device worker stays, and no memory of a GPU beside the driver's."""
+        """Nothing of a device worker stays beside known results, and no memory of a GPU beside its context."""
         self.instance = self.exchange = self.host = self.file = self.results = self.drawn = None
         self.contents = None  # hash of the inputs, where it is known
         self.waiting = None  # inputs that are not in their slots: places, bytes
@@ -94,8 +95,9 @@ class Server:
         if getattr(self, "mapping", None):
             self.mapping.close()
         self.mapping = None
+        gc.collect()  # what a file makes holds itself: functions and their globals
         if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+            give_back_gpu_memory()
 
     def handlers(self):
         return {name: getattr(self, name) for name in
@@ -111,6 +113,7 @@ class Server:
             # A device worker that candidates have taken over does not choose what others compute with.
             if self.opened is not None and self.launch["one_file"]:
                 raise TaskError("this process serves %s" % self.opened[0])
+            self.opened = None
             self.load(request)
             self.opened = wanted
         return {"sizes": self.task.sizes}
@@ -127,6 +130,7 @@ class Server:
         self.known = KnownResults()
         self.repeated = set()
         self.independent = False  # its results are known to depend on inputs and weights alone
+        self.why_drawn_on_cpu = {}  # axes -> a note
         self.draws_on_gpu = {}  # axes -> whether; one seed has to give the same values every time
         self.constants_at = {}  # axes -> what constants() found: drawing the inputs of a large workload takes seconds
 
@@ -134,6 +138,9 @@ class Server:
 
     def workload(self, request):
         self.axes, self.shapes = request["axes"], request["shapes"]
+        # As keys of what is remembered 4.0 and true would be 4 and 1.
+        if not all(type(value) is int for value in self.axes.values()):
+            raise TaskError("axes are whole numbers")
         self.sizes = {name: value for name, value in self.axes.items() if name in self.task.sizes}
         self.results = self.contents = self.waiting = None
         self.instance, self.on_cpu = self.made_instance(WEIGHT_SEED), {}
@@ -164,14 +171,22 @@ class Server:
         return {}
 
     def take_inputs(self, puts):
-        """Whole inputs that lie in exchange memory one after the other; the host's reach their slots when needed."""
-        places = puts["places"]
-        if puts["through"] == "device":
-            self.contents = self.waiting = None
-            return self.fill_slots(places, self.exchange)
+        """All inputs, whole, in exchange memory. Few bytes reach their slots when something is computed from them."""
+        places, memory = puts["places"], self.memory(puts["through"])
+        if sorted((place["tensor"], place["bytes"]) for place in places) != \
+                sorted((index, slot.bytes.numel()) for index, slot in self.slots.items()):
+            raise TaskError("the inputs that it is sent are not those of the workload")
+        self.contents = self.waiting = None
         end = max((place["at"] + place["bytes"] for place in places), default=0)
-        self.contents = hash_of(memoryview(self.file)[:end])
-        self.waiting = places, self.host[:end].clone()
+        if puts["through"] == "device" or not 0 < end <= SMALL_BYTES:
+            return self.fill_slots(places, memory)
+        # A copy, which no one changes between its hash and its use.
+        taken = bytearray(memoryview(self.file)[:end])
+        self.contents = hash_of(taken, places, self.shapes, self.axes)
+        self.waiting = places, torch.frombuffer(taken, dtype=torch.uint8)
+
+    def memory(self, through):
+        return self.host if through == "host" else self.exchange
 
     def fill_slots(self, places, memory):
         for place in places:
@@ -190,17 +205,23 @@ class Server:
         gets = request.get("gets")
         key = None
         if gets and gets["through"] == "host" and self.contents:
-            key = (self.contents, str(self.axes), part, mutation, str(self.scalars))
-        results, ms = self.known.find(key) or (None, None)
-        if results is None:
+            key = (self.contents, part, mutation, str(self.scalars))
+        known = None if request.get("fresh") else self.known.find(key)
+        if known is None:
+            said = len(self.notes)
             ms = self.compute_results(part, mutation)
-            if gets:
-                results = self.taken_results(on_host=gets["through"] == "host")
+            results = self.taken_results(gets["through"]) if gets else None
+            known = Known(results, ms, self.instance.notes + self.notes[said:])
             if key:
-                self.known.keep(key, results, ms)
+                self.known.keep(key, known)
+        for text in known.notes:
+            self.note(text)
         if gets:
-            self.give_results(gets, results)
-        return {"ms": ms, "notes": self.taken_notes()}
+            self.give_results(gets, known.results)
+        answer = {"ms": known.ms, "notes": self.taken_notes()}
+        del known
+        self.return_memory()
+        return answer
 
     def compute_results(self, part, mutation):
         """Into self.results. Returns how many ms it took."""
@@ -228,20 +249,21 @@ class Server:
             self.independent = True
         return elapsed * 1e3
 
-    def taken_results(self, on_host):
-        """As bytes by index; they are no longer here."""
+    def taken_results(self, through):
+        """As bytes by index; they are no longer here. Those for the host are copies, whatever the file keeps of them."""
         results = {index: tensor.reshape(-1).view(torch.uint8) for index, tensor in self.results.items()}
         self.results = None
-        return {index: contents.cpu() for index, contents in results.items()} if on_host else results
+        if through == "device":
+            return results
+        return {index: contents.to("cpu", copy=True) for index, contents in results.items()}
 
     def give_results(self, gets, results):
         """Whole results come to lie in exchange memory."""
-        memory = self.host if gets["through"] == "host" else self.exchange
+        memory = self.memory(gets["through"])
         for place in gets["places"]:
             memory[place["at"]:place["at"] + place["bytes"]].copy_(results[place["tensor"]])
         if memory.is_cuda:
             self.finish_copies()
-            self.return_memory()
 
     def typed(self, scalars):
         """Numbers as their dtypes have them."""
@@ -400,8 +422,10 @@ class Server:
                 self.draws_on_gpu[key] = True
                 return named
             except Exception as error:  # whatever a user's file raises that expects the CPU
-                self.note("it draws its inputs on the CPU: %s" % error)
+                self.why_drawn_on_cpu[key] = "it draws its inputs on the CPU: %s" % error
         on_gpu = self.draws_on_gpu.setdefault(key, False)
+        if key in self.why_drawn_on_cpu:
+            self.note(self.why_drawn_on_cpu[key])
         with self.device if on_gpu else contextlib.nullcontext():
             return self.own_tensors(seed)
 
@@ -434,6 +458,15 @@ class Server:
         return taken
 
 
+def give_back_gpu_memory():
+    """All that PyTorch keeps for later."""
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)  # since PyTorch 1.13
+    if clear is not None:
+        clear()
+    torch.backends.cuda.cufft_plan_cache.clear()
+    torch.cuda.empty_cache()
+
+
 def short(dtype):
     return str(dtype).replace("torch.", "")
 
@@ -445,6 +478,7 @@ def main(stream, launch, next_requests=lambda: None):
     server = Server(launch)
     while stream is not None:
         server.meet(mmap.mmap(EXCHANGE, 0))
-        channel.serve(stream, server.handlers())
+        with contextlib.suppress(ConnectionError):  # a device worker that was killed while it waited
+            channel.serve(stream, server.handlers())
         server.rest()
         stream = next_requests()

@@ -7,6 +7,7 @@ was asked for with a key rests instead when its connection ends, and is given to
 """
 
 import base64
+import contextlib
 import gc
 import json
 import os
@@ -53,7 +54,7 @@ def tell(connection, number):
 
 
 def heard(end):
-    """What came, nothing at its end; None where there was only an event of another end that had this number."""
+    """What came, nothing at its end; None where there is nothing yet, of an end that does not wait."""
     try:
         return os.read(end.fileno(), MESSAGE_BYTES)
     except BlockingIOError:
@@ -83,8 +84,23 @@ def close_others(kept):
                 pass
 
 
+def leave_places():
+    """Of a device worker that has ended: what they hold would live on."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    for name in ("prints", "socket", "memory"):
+        for place in PLACES[name]:
+            os.dup2(0, place)
+    for place in PLACES["device_memory"]:
+        with contextlib.suppress(OSError):  # there was none
+            os.close(place)
+
+
 def next_requests():
-    """Tells the starter that this copy rests, and waits for who gets it next: a stream of requests, or None at the end."""
+    """Tells the starter that this copy rests, and waits for who gets it next.
+
+    Returns a stream of requests; None at the end."""
+    leave_places()
     way = socket.socket(fileno=os.dup(WAY))
     with way:
         os.write(WAY, b"rests")
@@ -137,12 +153,14 @@ class Copy:
     def soon_free_for(self, request):
         return self.ends_at is not None and self.key == request["key"]
 
-    def in_the_way_of(self, request):
+    def in_the_way_of(self, key, launch):
         """It rests for others, on the same device: its memory is wanted."""
-        same_device = all(self.launch[what] == request["launch"][what] for what in ("gpu", "ordinal"))
-        return self.rests and self.connection is None and self.key != request["key"] and same_device
+        same_device = all(self.launch[what] == launch[what] for what in ("gpu", "ordinal"))
+        return self.rests and self.connection is None and self.key != key and same_device
 
     def end(self):
+        """No one gets it from here on, though it may live on for a moment."""
+        self.key, self.ends_at = None, None
         os.kill(self.number, signal.SIGKILL)
 
 
@@ -201,7 +219,10 @@ class Starter:
             if any(copy.soon_free_for(request) for copy in self.copies.values()):
                 self.waiting.append((connection, request, descriptors))
                 continue
-            self.give(connection, request, descriptors)
+            try:
+                self.give(connection, request, descriptors)
+            except OSError:  # no process or descriptor is to be had: who asked starts an interpreter
+                connection.close()
             for number in descriptors.values():
                 os.close(number)
 
@@ -209,7 +230,7 @@ class Starter:
         for copy in self.copies.values() if request["key"] else ():
             if copy.free_for(request) and self.hand_on(copy, connection, descriptors):
                 return
-            if copy.in_the_way_of(request):
+            if copy.in_the_way_of(request["key"], request["launch"]):
                 copy.end()
         self.copy(connection, request, descriptors)
 
@@ -276,11 +297,14 @@ class Starter:
         said = heard(copy.way)
         if said is None:
             return
-        copy.rests = bool(said)
-        copy.ends_at = None
         if not said:
             self.forget(copy.way)
             copy.way = None
+            return
+        copy.rests, copy.ends_at = True, None
+        if any(other.key and other.connection and copy.in_the_way_of(other.key, other.launch)
+               for other in self.copies.values()):
+            copy.end()
 
     def hear_owner(self, copy):
         """The connection has ended, and no one has the copy; or it talks, and wants the copy's end."""
@@ -298,7 +322,6 @@ class Starter:
         now = time.monotonic()
         for copy in self.copies.values():
             if copy.ends_at is not None and copy.ends_at <= now:
-                copy.ends_at = copy.key = None
                 copy.end()
 
     def tell_of_ends(self):
