@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/guarded_main.h"
 
+#include <CLI/Error.hpp>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -35,6 +36,11 @@ int guarded_main(const std::function<int()>& body) {
   } catch (const std::filesystem::filesystem_error& error) {
     // The standard library's own: a link to itself, a folder that may not be entered, a file that went away.
     print_stderr("error: cannot use {}: {}\n", error.path1().string(), error.code().message());
+    return static_cast<int>(ExitCode::bad_input);
+  } catch (const CLI::OptionAlreadyAdded& error) {
+    // Options of our own differ from each other, in every run: the other one is a param's.
+    print_stderr("error: a param of the problem has the name of an option of this command ({}): rename it in problem.json\n",
+                 error.what());
     return static_cast<int>(ExitCode::bad_input);
   } catch (const std::exception& error) {
     return unexpected(error);

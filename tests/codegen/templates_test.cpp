@@ -119,7 +119,7 @@ void require_builds(runtime::Compiler& compile, const Result<TranslationUnit>& u
 
 // About a thirtieth of the instances build, each for one of the architectures, and others on other days; tools/soak.sh
 // builds all for all. Coprime with the number of architectures: every day has all of them.
-constexpr std::size_t kTurns = 121;
+constexpr std::size_t kTurns = 163;
 
 TEST_CASE("every template builds for every dtype and architecture, at its default and at random points") {
   std::size_t instance = 0;
@@ -153,17 +153,18 @@ TEST_CASE("every template builds for every dtype and architecture, at its defaul
 }
 
 TEST_CASE("every reference builds exactly, as the twin and with every mutation") {
+  constexpr std::size_t kReferenceTurns = 47;
   runtime::Compiler compile = compiler();
   std::size_t instance = 0;
   for (const auto& problem : shipped_instances()) {
-    if (!testing::drawn_today(++instance, 23)) continue;
+    if (!testing::drawn_today(++instance, kReferenceTurns)) continue;
     INFO(problem->definition.name);
     using codegen::ReferenceMode;
     require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::exact));
     require_builds(compile, codegen::assemble_reference(*problem, kArchs[1], ReferenceMode::twin));
     for (std::size_t i = 0; i < problem->mutations.size(); ++i) {
       const Mutation& mutation = problem->mutations[i];
-      if (!testing::drawn_today(instance / 23 + i, 2)) continue;
+      if (!testing::drawn_today(instance / kReferenceTurns + i, 2)) continue;
       INFO(mutation.name);
       REQUIRE(problem->reference_cu.find(mutation.macro) != std::string::npos);
       require_builds(compile,
@@ -189,7 +190,7 @@ TEST_CASE("the plans of templates and references resolve for every workload, at 
   };
   std::size_t instance = 0;
   for (const auto& problem : shipped_instances()) {
-    if (!testing::drawn_today(++instance, 4)) continue;
+    if (!testing::drawn_today(++instance, 7)) continue;
     require_resolves(*problem, parsed({"reference.cu", problem->reference_cu}));
     for (const CandidateFile& file : problem->templates) {
       Candidate candidate = parsed(file);

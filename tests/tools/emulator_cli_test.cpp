@@ -143,10 +143,18 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"block_sparse_gemm", "--block", "64"},
                                            {"moe_swiglu", "--dtype", "fp16"},
                                            {"linear_w4a16", "--dtype", "fp16"},
-                                           {"gemm", "--dtype", "e4m3", "--scales", "rows_and_columns"}};
+                                           {"gemm", "--dtype", "e4m3", "--scales", "rows_and_columns"},
+                                           {"conv2d", "--dtype", "bf16"},
+                                           {"attention_mla_decode", "--dtype", "bf16"},
+                                           {"scan", "--dtype", "fp32"},
+                                           {"radix_sort", "--dtype", "uint32"},
+                                           {"histogram", "--dtype", "int32"},
+                                           {"fft", "--dtype", "fp32"},
+                                           {"selective_scan", "--dtype", "bf16"},
+                                           {"adamw", "--dtype", "bf16"}};
   const std::string evaluations = std::getenv("AK_SOAK_ITERATIONS") != nullptr ? "3" : "1";
   for (std::size_t i = 0; i < std::size(runs); ++i) {
-    if (!drawn_today(i, 9)) continue;
+    if (!drawn_today(i, 15)) continue;
     const std::vector<std::string>& run = runs[i];
     Sandbox box;
     std::vector<std::string> arguments{"--max-evaluations", evaluations, "--json", "--algorithm"};
@@ -311,7 +319,7 @@ TEST_CASE("the emulator stands in for GPUs of every generation") {
   for (const char* arch : {"sm_75", "sm_80", "sm_90a", "sm_100", "sm_120"}) {
     Sandbox box;
     const ProgramResult result = box.run(generate_on_emulator(
-        box, {"--algorithm", "softmax", "--dtype", "bf16", "--arch", arch, "--max-evaluations", "1"}));
+        box, {"--algorithm", "vector_add", "--dtype", "fp16", "--arch", arch, "--max-evaluations", "1"}));
     INFO(arch << "\n" << result.out << result.err);
     CHECK(result.exit_code == 0);
     CHECK(box.query("SELECT DISTINCT device, arch FROM leaderboard") ==
