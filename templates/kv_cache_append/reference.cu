@@ -30,7 +30,7 @@ using real_t = double;
 using real_t = float;
 #endif
 
-#ifdef AK_CACHE_FLOAT8_E4M3FN
+#ifdef AK_CACHE_DTYPE_FLOAT8_E4M3FN
 using cache_t = __nv_fp8_e4m3;
 #else
 using cache_t = scalar_t;
