@@ -61,7 +61,7 @@ constexpr int PAGE = 16;
 using scalar_t = __nv_bfloat16;
 #endif
 
-#ifdef AK_CACHE_FLOAT8_E4M3FN
+#ifdef AK_CACHE_DTYPE_FLOAT8_E4M3FN
 constexpr bool FP8 = true;
 using cache_t = unsigned char;  // codes
 #else

@@ -30,7 +30,7 @@ using real_t = double;
 using real_t = float;
 #endif
 
-#ifdef AK_CACHE_FLOAT8_E4M3FN
+#ifdef AK_CACHE_DTYPE_FLOAT8_E4M3FN
 using cache_t = __nv_fp8_e4m3;
 #else
 using cache_t = scalar_t;
@@ -98,6 +98,9 @@ __device__ real_t stored(real_t x, const float* scale, long long head) {
   const real_t largest = 448;
 #endif
   x /= static_cast<real_t>(scale[head]);
+#ifdef AK_MUTATION_COARSE_QUOTIENT
+  x = static_cast<real_t>(__bfloat162float(__float2bfloat16(static_cast<float>(x))));
+#endif
   return x < -largest ? -largest : x > largest ? largest : x;
 }
 

@@ -16,7 +16,8 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of parts of rows, one thread a part; what is carried into each part, one thread a row; then the results.
+// Sums of parts of rows, one thread a part; what is carried into each part, one thread a row; then the results. A part
+// is summed from 0 on and added to what is carried, or small elements would be lost one by one next to a large sum.
 
 #ifndef ALPHAKERNEL
 using scalar_t = float;
@@ -89,16 +90,16 @@ __global__ void write_parts(const scalar_t* x, const accum_t* sums, out_t* y, lo
   const long long i = blockIdx.x * 64ll + threadIdx.x;
   if (i >= rows * parts) return;
   const long long first = i % parts * part, last = min(first + part, n);
-  accum_t sum = sums[i];
+  accum_t carried = sums[i], within = 0;
 #ifdef AK_MUTATION_OTHER_KIND
   exclusive = !exclusive;
 #endif
 #ifdef AK_MUTATION_SPREAD_NAN
-  for (long long c = 0; c < n; ++c) sum += 0 * read(x + i / parts * n, c, n);
+  for (long long c = first; c < last; ++c) carried += 0 * read(x + i / parts * n, c, n);
 #endif
   for (long long c = first; c < last; ++c) {
-    const accum_t before = sum;
-    sum = keep(sum + read(x + i / parts * n, c, n));
-    y[i / parts * n + c] = result(exclusive ? before : sum);
+    const accum_t before = within;
+    within = keep(within + read(x + i / parts * n, c, n));
+    y[i / parts * n + c] = result(keep(carried + (exclusive ? before : within)));
   }
 }

@@ -68,7 +68,7 @@ const Shipped kShipped[] = {
     {"rmsnorm", {"float32", "bfloat16"}},
     {"rope", {"bfloat16", "float32"}},
     {"row_reduce", {"float32", "bfloat16"}},
-    {"scan", {"float32", "int32"}},
+    {"scan", {"float32", "int32"}, {"m1_n1", "m3_n2", "m5_n33", "m4_n128", "m2_n1003", "m3_n4100"}},
     {"scatter_add", {"float32", "bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n5_v20_h136"}},
     {"selective_scan", {"bfloat16"}, {"b1_d4_l3_g2", "b2_d6_l40_g2"}},
     {"softmax", kSingleAndHalf},
