@@ -39,8 +39,10 @@ int guarded_main(const std::function<int()>& body) {
     return static_cast<int>(ExitCode::bad_input);
   } catch (const CLI::OptionAlreadyAdded& error) {
     // Options of our own differ from each other, in every run: the other one is a param's.
-    print_stderr("error: a param of the problem has the name of an option of this command ({}): rename it in problem.json\n",
-                 error.what());
+    print_stderr(
+        "error: a param of the problem has the name of an option of this command ({}): rename it in "
+        "problem.json\n",
+        error.what());
     return static_cast<int>(ExitCode::bad_input);
   } catch (const std::exception& error) {
     return unexpected(error);

@@ -122,6 +122,22 @@ TEST_CASE("without a model of the target costs rank, and the run says so") {
   }
 }
 
+TEST_CASE("a param that is called as an option is the problem's mistake, and no bug") {
+  Sandbox box;
+  const std::filesystem::path folder = box.folder / "mine";
+  std::filesystem::copy(std::string(AK_SOURCE_DIR) + "/templates/vector_add", folder,
+                        std::filesystem::copy_options::recursive);
+  Json problem = parse_json(read_file(folder / "problem.json"));
+  problem["params"]["cache"] = {{"type", "boolean"}, {"default", false}, {"help", "whether it is cached"}};
+  write_file_atomically(folder / "problem.json", problem.dump());
+  const ProgramResult result =
+      box.run(generate_on_emulator(box, {"--problem", folder.string(), "--unaudited"}));
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::bad_input));
+  CHECK(result.err.find("a param of the problem has the name of an option of this command") !=
+        std::string::npos);
+}
+
 TEST_CASE("on the emulator a short run of every template ends with a verified kernel and honest rows") {
   const std::vector<std::string> runs[] = {{"vector_add", "--dtype", "fp16"},
                                            {"reduce_sum", "--dtype", "bf16"},
