@@ -248,7 +248,7 @@ __device__ __forceinline__ void run(const Memory& shared, const CUtensorMap* map
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (threadIdx.x % 128 == 0) produce(map_x, map_w, shared.ring, tiles);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     Slices::Place stage;
     Pixel pixel;
     int filter;
