@@ -77,7 +77,7 @@
 //   x ─TMA, zeros in the padding─► slice of BM pixels  ┐
 //   w ─TMA, multicast────────────► slice of BN filters ┴► x STAGES ─wgmma─► bias, relu ─► panels of 64 x 64 ─TMA─► y
 //
-// The accelerator brings what a tap needs of a whole tile in one copy, with the stride, and zeros outside of the image:
+// TMA brings what a tap needs of a whole tile in one copy, with the stride, and zeros outside of the image:
 // nothing is left for threads to do. A box's sides are powers of two that divide the result's, or nearly, but SIDE at
 // least, and more where a tile would have twice the images that there are; what hangs over the edges is multiplied for
 // nothing. Slices are 64 channels of a tap, so that few channels leave
@@ -215,7 +215,7 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_x, const CUtensor
   }
 }
 
-// Panels of one consumer on their way out, two in turn. The accelerator leaves out what is outside of y.
+// Panels of one consumer on their way out, two in turn. TMA leaves out what is outside of y.
 struct Panels {
   const CUtensorMap* map;
   u32 memory;

@@ -187,7 +187,7 @@ __device__ __forceinline__ void consume(const Slices& ring, Tiles tiles, int sli
   }
 }
 
-// Panels of one consumer on their way out, two in turn. The accelerator leaves out what is behind the last pixel or filter.
+// Panels of one consumer on their way out, two in turn. TMA leaves out what is behind the last pixel or filter.
 struct Panels {
   const CUtensorMap* map;
   u32 memory;

@@ -69,8 +69,8 @@
 // expert. A warp group fills a ring of STAGES slices, CONSUMERS warp groups multiply them. The CLUSTER blocks of a
 // cluster work on tiles below each other and share the weights, of which each fetches its part for all (multicast).
 //
-// The first product gathers its rows: the accelerator cannot, so the warp group's 128 threads copy them (cp.async), from
-// wherever a token's row is; the weights come by the accelerator, to the same barrier. No sorted copy of x is written.
+// The first product gathers its rows: TMA cannot, so the warp group's 128 threads copy them (cp.async), from
+// wherever a token's row is; the weights come by TMA, to the same barrier. No sorted copy of x is written.
 // Of BN lines of weights the first half are gate's, the second the same columns of up's: a thread has both in its sums,
 // so that gate and up never leave it. The last launch adds a token's results with the router's weights, in the order of
 // its choices: no atomics, the same bits every time.
