@@ -31,7 +31,8 @@
 //
 // A warp's loads of all four arrays are under way before it looks for its tensor: 32 offsets at a time, so that a
 // thousand tensors cost two rounds. Where a run lies in one tensor, its decay is one number; else each lane walks along,
-// and leaves padding behind the last tensor as it is.
+// and leaves padding behind the last tensor as it is. What all weights share is computed by one thread of a block, while
+// the first loads of all are under way.
 // With BLOCKS_PER_SM > 0 blocks stay and take runs in turn.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -139,10 +140,6 @@ struct Step {
   float rate;  // of the first moment: lr over its correction
   float root;  // 1 over the root of the second moment's correction
 
-  __device__ __forceinline__ Step(float rate_of_learning, float first, float second, float small, float scale, int step)
-      : lr(rate_of_learning), beta1(first), beta2(second), epsilon(small), grad_scale(scale),
-        rate(lr / correction(first, step)), root(1.0f / sqrtf(correction(second, step))) {}
-
   __device__ __forceinline__ void apply(float& w, float gradient, float& m, float& v, float decay) const {
     const float g = gradient * grad_scale;
     m = beta1 * m + (1.0f - beta1) * g;
@@ -158,10 +155,11 @@ struct Arrays {
   scalar_t* model;
 };
 
-// The run of a warp that begins at `start`; WHOLE: it ends at n or before.
-template <bool WHOLE, class MakeStep>
+// The run of a warp that begins at `start`, perhaps behind the end; WHOLE: it ends at n or before. get_step() is called when
+// loads are under way.
+template <bool WHOLE, class GetStep>
 __device__ __forceinline__ void update(const Arrays& arrays, const long long* offsets, const float* decays, int tensors,
-                                       long long start, long long n, MakeStep make_step) {
+                                       long long start, long long n, GetStep get_step) {
   const long long first = start + ak::lane_index() * VEC;
   float w[ITEMS][VEC], g[ITEMS][VEC], m[ITEMS][VEC], v[ITEMS][VEC];
 #pragma unroll
@@ -173,7 +171,7 @@ __device__ __forceinline__ void update(const Arrays& arrays, const long long* of
     read<WHOLE>(v[item], arrays.v, at, n);
   }
   Tensors tensor(offsets, decays, tensors, start);
-  const Step step = make_step();
+  const Step step = get_step();
   const bool same = tensor.holds(min(start + RUN, n));
   const float decay = tensor.decay();
 #pragma unroll
@@ -198,14 +196,25 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM > 0 ? BLOCKS_PER_SM : 1
           const float* decays, const float* grad_scale, float lr, float beta1, float beta2, float epsilon, int step,
           long long n, int tensors) {
   const Arrays arrays = {param, grad, m, v, model};
-  const auto make_step = [&] { return Step(lr, beta1, beta2, epsilon, *grad_scale, step); };
-  const long long stride = static_cast<long long>(gridDim.x) * (THREADS / 32) * RUN;
-  for (long long start = (static_cast<long long>(blockIdx.x) * (THREADS / 32) + ak::warp_index()) * RUN; start < n;
-       start += stride) {
-    if (start + RUN <= n) {
-      update<true>(arrays, offsets, decays, tensors, start, n, make_step);
+  __shared__ Step shared;
+  constexpr long long kRuns = THREADS / 32 * RUN;  // of a block
+  const long long first = blockIdx.x * kRuns;
+  for (long long runs = first; runs < n; runs += gridDim.x * kRuns) {
+    const long long start = runs + ak::warp_index() * RUN;
+    const auto get_step = [&] {
+      if (runs == first) {
+        if (threadIdx.x == 0) {
+          shared = {lr, beta1, beta2, epsilon, *grad_scale, lr / correction(beta1, step),
+                    1.0f / sqrtf(correction(beta2, step))};
+        }
+        __syncthreads();
+      }
+      return shared;
+    };
+    if (runs + kRuns <= n) {
+      update<true>(arrays, offsets, decays, tensors, start, n, get_step);
     } else {
-      update<false>(arrays, offsets, decays, tensors, start, n, make_step);
+      update<false>(arrays, offsets, decays, tensors, start, n, get_step);
     }
   }
 }

@@ -190,15 +190,15 @@ __device__ __forceinline__ void release(u32 barrier) {
   if (threadIdx.x % 32 == 0) ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
 
-// Together what 64 K registers hold: 256 x 216 + 128 x 80, or 384 x 144 + 128 x 80. One consumer has enough without.
+// One consumer has enough without.
 template <int CONSUMERS>
 __device__ __forceinline__ void take_registers() {
-  if constexpr (CONSUMERS == 2) ak::take_registers<216>();
-  if constexpr (CONSUMERS == 3) ak::take_registers<144>();
+  if constexpr (CONSUMERS == 2) ak::take_registers<216, 2, 72>();
+  if constexpr (CONSUMERS == 3) ak::take_registers<144, 3, 80>();
 }
 template <int CONSUMERS>
 __device__ __forceinline__ void give_registers() {
-  if constexpr (CONSUMERS > 1) ak::give_registers<80>();
+  if constexpr (CONSUMERS > 1) ak::give_registers<CONSUMERS == 2 ? 72 : 80>();
 }
 
 // ---- rows: the binary logarithm and delta of every query, zeros behind the last of a head. A warp a line.

@@ -447,12 +447,11 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
   __syncthreads();
   const int group = ak::warp_group();
   if (group == CONSUMERS) {
-    // Together what 64 K registers hold: 256 x 232 + 128 x 40.
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (threadIdx.x % 128 == 0) fetch_all(&map_q, &map_k, &map_v, shared, shape);
     if (threadIdx.x % 128 == 32) write_all(&map_o, shared, shape);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     if (group == CONSUMERS - 1) pass_turn(group);
     Consumer consumer{shared, shape, group};
     consumer.consume(lse);

@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(128)
 }
 
 // q: [b][queries][heads][D]; o: [b][queries][heads][DV]; part: [b][queries][heads][splits][DV].
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     mla_wgmma(const scalar_t* __restrict__ q, const __grid_constant__ CUtensorMap map_kv,
               const int* __restrict__ lengths, const int* __restrict__ block_table, float scale,
               scalar_t* __restrict__ o, float* __restrict__ lse, float* part, float* part_lse, unsigned int* arrived,
@@ -372,13 +372,16 @@ __global__ void __launch_bounds__(THREADS)
     cluster_or_block_sync();
     const int group = ak::warp_group();
     if (group == GROUPS) {
-      ak::give_registers<40>();  // together what 64 K registers hold: 256 x 232 + 128 x 40
+      ak::give_registers<40>();
       const int pages = (room + PAGE_SIZE - 1) / PAGE_SIZE;
       const int* table = block_table + static_cast<long long>(keys.sequence) * pages;
       if (threadIdx.x % 128 < 32) fetch_all(&map_kv, table, shared, keys);
-      if constexpr (LAST_BLOCK) ak::take_registers<168>();  // as launched: all threads combine
+      if constexpr (LAST_BLOCK) {  // as launched: all threads combine
+        ak::named_barrier<128>(4);  // the group's warps meet between one change of registers and the next
+        ak::take_registers<168, 3>();
+      }
     } else {
-      ak::take_registers<232>();
+      ak::take_registers<232, 2, 40>();
       stage_queries(shared.queries, q, rows, keys.sequence, first_row);
       const int row = first_row + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
       Softmax softmax;

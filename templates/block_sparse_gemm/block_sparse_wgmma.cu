@@ -199,7 +199,7 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (threadIdx.x % 128 == 0) produce(&map_x, &map_values, ring, tiles, columns);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     consume(&map_y, ring, panels, tiles, group);
   }
   if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be written to or arrived at

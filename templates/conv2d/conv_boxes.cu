@@ -6,7 +6,7 @@
     "CONSUMERS": {"values": [1, 2], "default": 2},
     "STAGES": {"values": [3, 4, 5, 6], "default": 4},
     "CLUSTER": {"values": [1, 2], "default": 2},
-    "SIDE": {"values": [1, 4, 8], "default": 4},
+    "SIDE": {"values": [1, 4, 8], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
   "constraints": [
@@ -21,8 +21,9 @@
     "CP": "round_up(C, 8)",
     "EVEN_Q": "16 if round_up(Q, 16) * 16 <= Q * 17 else 8 if round_up(Q, 8) * 16 <= Q * 17 else 4 if round_up(Q, 4) * 16 <= Q * 17 else 2 if Q % 2 == 0 else 1",
     "EVEN_P": "16 if round_up(P, 16) * 16 <= P * 17 else 8 if round_up(P, 8) * 16 <= P * 17 else 4 if round_up(P, 4) * 16 <= P * 17 else 2 if P % 2 == 0 else 1",
-    "BQ": "max(SIDE, EVEN_Q)",
-    "BP": "min(max(SIDE, EVEN_P), BM // BQ)",
+    "LEAST": "max(1, BM // 2 ** ilog2(2 * N - 1))",
+    "BQ": "max(SIDE, EVEN_Q, min(2 ** ilog2(2 * Q - 1), 2 ** (ilog2(LEAST) // 2)))",
+    "BP": "min(max(SIDE, EVEN_P, min(16, 2 ** ilog2(2 * P - 1), LEAST // BQ)), BM // BQ)",
     "BI": "BM // (BQ * BP)",
     "PANEL_P": "min(BP, 64 // BQ)",
     "DOWN": "ceil_div(Q, BQ) * ceil_div(P, BP) * ceil_div(N, BI)",
@@ -76,9 +77,10 @@
 //   x ─TMA, zeros in the padding─► slice of BM pixels  ┐
 //   w ─TMA, multicast────────────► slice of BN filters ┴► x STAGES ─wgmma─► bias, relu ─► panels of 64 x 64 ─TMA─► y
 //
-// The accelerator brings what a tap needs of a whole tile in one copy, with the stride, and zeros outside of the image:
+// TMA brings what a tap needs of a whole tile in one copy, with the stride, and zeros outside of the image:
 // nothing is left for threads to do. A box's sides are powers of two that divide the result's, or nearly, but SIDE at
-// least; what hangs over the edges is multiplied for nothing. Slices are 64 channels of a tap, so that few channels leave
+// least, and more where a tile would have twice the images that there are; what hangs over the edges is multiplied for
+// nothing. Slices are 64 channels of a tap, so that few channels leave
 // the matrix units without work: conv_wgmma.cu is for those, and for results that no boxes fill.
 // The CLUSTER blocks of a cluster share filters. Blocks stay and take tiles in turn. `prepare` gives filters a multiple of
 // 8 channels; images that have none are copied to such first.
@@ -213,7 +215,7 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_x, const CUtensor
   }
 }
 
-// Panels of one consumer on their way out, two in turn. The accelerator leaves out what is outside of y.
+// Panels of one consumer on their way out, two in turn. TMA leaves out what is outside of y.
 struct Panels {
   const CUtensorMap* map;
   u32 memory;
@@ -248,7 +250,7 @@ __device__ __forceinline__ void run(const Memory& shared, const CUtensorMap* map
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (threadIdx.x % 128 == 0) produce(map_x, map_w, shared.ring, tiles);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     Slices::Place stage;
     Pixel pixel;
     int filter;

@@ -14,7 +14,8 @@
     "BM * BK >= THREADS * 4 and BN * BK >= THREADS * 4",
     "BM * BK <= THREADS * 16 and BN * BK <= THREADS * 16",
     "BK * (BM + BN + 8) * 8 <= 49152",
-    "THREADS * BLOCKS_PER_SM * (TM * TN + 2 * (TM + TN) + (BM + BN) * BK // THREADS + 40) <= 65536"
+    "THREADS * BLOCKS_PER_SM * (TM * TN + 2 * (TM + TN) + (BM + BN) * BK // THREADS + 40) <= 65536",
+    "C % 4 == 0 or N * H * W * C < 4294967296"
   ],
   "let": {
     "THREADS": "BM // TM * (BN // TN)",
@@ -35,8 +36,8 @@
 //   slice of BK channels and taps (ak/pixels.cuh):  x, w ─► registers ─► fp32 in shared memory [k][pixel | filter], twice
 //
 // The next slice is on its way to registers while one is multiplied. A thread reads packs of four neighbouring pixels
-// or filters at a time, so many packs apart as
-// threads read them.
+// or filters at a time; between two of its packs lie those of the other threads that read along the same side.
+// Where 4 does not divide the channels, chunks are single elements, whose numbers ak/pixels.cuh keeps in 32 bits.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -187,7 +187,7 @@ __device__ __forceinline__ void consume(const Slices& ring, Tiles tiles, int sli
   }
 }
 
-// Panels of one consumer on their way out, two in turn. The accelerator leaves out what is behind the last pixel or filter.
+// Panels of one consumer on their way out, two in turn. TMA leaves out what is behind the last pixel or filter.
 struct Panels {
   const CUtensorMap* map;
   u32 memory;
@@ -219,10 +219,10 @@ __device__ __forceinline__ void run(const Memory& shared, const CUtensorMap* map
   const int slices = (of.depth() * CHUNK + Slices::kDepth - 1) / Slices::kDepth, group = ak::warp_group();
   const Tiles tiles(of.pixels(), filters, CLUSTER > 1 ? static_cast<int>(ak::cluster_rank()) : 0);
   if (group == CONSUMERS) {
-    if constexpr (CONSUMERS == 2) ak::give_registers<96>();
+    if constexpr (CONSUMERS == 2) ak::give_registers<88>();
     produce(map_w, shared.ring, tiles, x, of, slices);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<208>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<208, 2, 88>();
     consume(shared.ring, tiles, slices, group, write);
   }
 }

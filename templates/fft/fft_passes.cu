@@ -36,10 +36,10 @@
      "shared_bytes": "MANY * (N + N // 16 + 1) * 8",
      "args": ["x", "y", {"i64": "B"}, {"i32": "LOG"}, {"i32": "ilog2(MANY)"}]},
     {"kernel": "transform_columns", "grid": ["B * (N2 // MANY1)"], "block": ["MANY1 * (N1 // RADIX)"], "when": "not WHOLE",
-     "shared_bytes": "MANY1 * (N1 + N1 // 16 + 1) * 8",
+     "shared_bytes": "MANY1 * (N1 + max(N1 // 16, 16) + 16 // MANY1) * 8",
      "args": ["x", "between", {"i32": "LOG1"}, {"i32": "LOG2"}, {"i32": "ilog2(MANY1)"}]},
     {"kernel": "transform_rows", "grid": ["B * (N1 // MANY2)"], "block": ["MANY2 * (N2 // RADIX)"], "when": "not WHOLE",
-     "shared_bytes": "MANY2 * (N2 + N2 // 16 + 1) * 8",
+     "shared_bytes": "MANY2 * (N2 + max(N2 // 16, 16) + 16 // MANY2) * 8",
      "args": ["between", "y", {"i32": "LOG1"}, {"i32": "LOG2"}, {"i32": "ilog2(MANY2)"}]}
   ]
 }
@@ -174,6 +174,13 @@ struct Number {
 // Where number i of a transform lies in shared memory.
 __device__ __forceinline__ int padded(int i) { return i + (i >> 4); }
 
+// Numbers of shared memory for each of 2^log_many transforms of n. 16 numbers of 8 bytes take all banks once. Where threads
+// are neighbours across transforms, half a warp has 16 / 2^log_many places of each: transforms begin as many banks apart.
+template <bool ALONG>
+__device__ __forceinline__ int pitch_of(int n, int log_many) {
+  return ALONG ? n + n / 16 + 1 : n + max(n / 16, 16) + (16 >> log_many);
+}
+
 // Which of a block's 2^log_many transforms a thread works on, and at which of its 2^log_lanes places. ALONG: neighbouring threads
 // are neighbours in a transform; else they are at the same place of neighbouring ones.
 template <bool ALONG>
@@ -229,11 +236,10 @@ __device__ __forceinline__ Numbers<Of> numbers(int step, Of of) {
 }
 
 // 2^log_many transforms of 2^log numbers, RADIX a thread. finish(v, which, lane) changes results before they are stored.
-// memory: n + n / 16 + 1 numbers for each, of which every 17th is left out, so that steps of 2, 4, 8 and 16 meet no bank
-// twice.
+// memory: pitch_of() numbers for each.
 template <bool LOAD_ALONG, bool STORE_ALONG, ak::Cache STORE, class From, class To, class Finish>
 __device__ __forceinline__ void transform_block(Complex* memory, int log, int log_many, From from, To to, Finish finish) {
-  const int n = 1 << log, lanes = n / RADIX, pitch = n + n / 16 + 1;
+  const int n = 1 << log, lanes = n / RADIX, pitch = pitch_of<STORE_ALONG>(n, log_many);
   const int log_first = (log - 1) % LOG_RADIX + 1, steps = (log - log_first) / LOG_RADIX;
   const Place<LOAD_ALONG> first(log - LOG_RADIX, log_many);
   const Place<STORE_ALONG> other(log - LOG_RADIX, log_many);

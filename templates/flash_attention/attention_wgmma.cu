@@ -695,14 +695,13 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
   __syncthreads();
   const int group = ak::warp_group();
   if (group == CONSUMERS) {
-    // Together what 64 K registers hold: 256 x 232 + 128 x 40, or 384 x 160 + 128 x 32.
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if constexpr (CONSUMERS == 3) ak::give_registers<32>();
     if (threadIdx.x % 128 == 0) fetch_all(&map_q, &map_k, &map_v, shared, shape);
     if (threadIdx.x % 128 == 32) write_all(&map_o, shared, shape);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
-    if constexpr (CONSUMERS == 3) ak::take_registers<160>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
+    if constexpr (CONSUMERS == 3) ak::take_registers<160, 3, 32>();
     if (group == CONSUMERS - 1) pass_turn(group);
     Consumer consumer{shared, shape, group, o, lse, residual};
     consumer.consume(slopes, sinks, q_scale, k_scale, v_scale);

@@ -285,7 +285,7 @@ __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (ak::warp_index() % 4 == 0) produce(&map_x, &map_w, ring, tiles, slices, rank);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     consume(&map_out, ring, panels, tiles, slices, group, x_scale, w_scale, out, n);
   }
   if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be written to or arrived at

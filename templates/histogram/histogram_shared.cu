@@ -53,10 +53,12 @@ __global__ void __launch_bounds__(256) clear(int* __restrict__ counts, int bins)
 class Counter {
  public:
   __device__ __forceinline__ Counter(int* counts, int first, int bins)
-      : copy_(counts + ak::lane_index() % COPIES), first_(first), bins_(static_cast<unsigned int>(bins)) {}
+      : copy_(counts + ak::lane_index() % COPIES),
+        first_(static_cast<unsigned int>(first)),
+        bins_(static_cast<unsigned int>(bins)) {}
 
   __device__ __forceinline__ void count(scalar_t key) {
-    const unsigned int bin = static_cast<unsigned int>(static_cast<int>(key) - first_);
+    const unsigned int bin = static_cast<unsigned int>(key) - first_;  // modulo 2^32
     if (MERGE == 0) {
       add(bin, 1);
       return;
@@ -80,8 +82,7 @@ class Counter {
   }
 
   int* copy_;
-  int first_;
-  unsigned int bins_;
+  unsigned int first_, bins_;
   unsigned int last_ = ~0u;  // no bin
   int run_ = 0;              // keys of it that are not added yet
 };

@@ -69,8 +69,8 @@
 // expert. A warp group fills a ring of STAGES slices, CONSUMERS warp groups multiply them. The CLUSTER blocks of a
 // cluster work on tiles below each other and share the weights, of which each fetches its part for all (multicast).
 //
-// The first product gathers its rows: the accelerator cannot, so the warp group's 128 threads copy them (cp.async), from
-// wherever a token's row is; the weights come by the accelerator, to the same barrier. No sorted copy of x is written.
+// The first product gathers its rows: TMA cannot, so the warp group's 128 threads copy them (cp.async), from
+// wherever a token's row is; the weights come by TMA, to the same barrier. No sorted copy of x is written.
 // Of BN lines of weights the first half are gate's, the second the same columns of up's: a thread has both in its sums,
 // so that gate and up never leave it. The last launch adds a token's results with the router's weights, in the order of
 // its choices: no atomics, the same bits every time.
@@ -252,10 +252,10 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int rank = rank_in_cluster(), slices = (h + Slices::kDepth - 1) / Slices::kDepth, group = ak::warp_group();
   const Tiles tiles(offsets, experts, (2 * i + BN - 1) / BN, rank);
   if (group == CONSUMERS) {
-    if constexpr (CONSUMERS == 2) ak::give_registers<96>();
+    if constexpr (CONSUMERS == 2) ak::give_registers<88>();
     produce_gathered(&map_gate_up, shared.ring, tiles, x, order, k, h, slices, rank);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<208>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<208, 2, 88>();
     Panels panels{&map_inside, inside, shared.panels, group, i};
     consume<true>(shared.ring, tiles, slices, group, [&](const Place& at, const Sums& sums) {
 #pragma unroll
@@ -305,7 +305,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     if constexpr (CONSUMERS == 2) ak::give_registers<40>();
     if (ak::warp_index() % 4 == 0) produce(&map_inside, &map_down, shared.ring, tiles, slices, rank);
   } else {
-    if constexpr (CONSUMERS == 2) ak::take_registers<232>();
+    if constexpr (CONSUMERS == 2) ak::take_registers<232, 2, 40>();
     Panels panels{&map_results, results, shared.panels, group, h};
     consume<false>(shared.ring, tiles, slices, group, [&](const Place& at, const Sums& sums) {
 #pragma unroll

@@ -4,23 +4,22 @@
     "THREADS": {"values": [128, 256, 512, 1024], "default": 256},
     "ELEMENTS": {"values": [8, 16, 32], "default": 16},
     "WARP_ROW": {"values": [256, 1024, 4096], "default": 1024},
-    "TICKETS": {"values": [0, 1], "default": 1},
     "CACHE": {"values": [0, 1], "default": 1}
   },
   "constraints": ["THREADS * ELEMENTS <= 16384"],
   "let": {
     "TILES": "ceil_div(N, THREADS * ELEMENTS)",
     "GROUPS": "ceil_div(TILES, 32)",
-    "CLANS": "ceil_div(TILES, 1024)",
+    "SUPERGROUPS": "ceil_div(TILES, 1024)",
     "BY_WARPS": "N <= WARP_ROW",
     "LOOKS_BACK": "TILES > 1 and not BY_WARPS",
     "VEC": "4 if N % 4 == 0 or M == 1 else 1"
   },
   "workspace": [
-    {"name": "ticket", "dtype": "uint32", "count": "1 if LOOKS_BACK and TICKETS else 0", "init": "zero"},
+    {"name": "ticket", "dtype": "uint32", "count": "1 if LOOKS_BACK else 0", "init": "zero"},
     {"name": "of_tiles", "dtype": "int64", "count": "M * TILES if LOOKS_BACK else 0", "init": "zero"},
     {"name": "of_groups", "dtype": "int64", "count": "M * GROUPS if LOOKS_BACK else 0", "init": "zero"},
-    {"name": "of_clans", "dtype": "int64", "count": "M * CLANS if LOOKS_BACK else 0", "init": "zero"}
+    {"name": "of_supergroups", "dtype": "int64", "count": "M * SUPERGROUPS if LOOKS_BACK else 0", "init": "zero"}
   ],
   "launches": [
     {"kernel": "scan_rows<4>", "grid": ["ceil_div(M, THREADS // 32)"], "block": ["THREADS"], "when": "BY_WARPS and VEC == 4",
@@ -28,9 +27,9 @@
     {"kernel": "scan_rows<1>", "grid": ["ceil_div(M, THREADS // 32)"], "block": ["THREADS"], "when": "BY_WARPS and VEC == 1",
      "args": ["x", "y", {"i64": "M"}, {"i64": "N"}]},
     {"kernel": "scan_tiles<4>", "grid": ["M * TILES"], "block": ["THREADS"], "when": "not BY_WARPS and VEC == 4",
-     "args": ["x", "y", "ticket", "of_tiles", "of_groups", "of_clans", {"i64": "N"}, {"i32": "TILES"}]},
+     "args": ["x", "y", "ticket", "of_tiles", "of_groups", "of_supergroups", {"i64": "N"}, {"i32": "TILES"}]},
     {"kernel": "scan_tiles<1>", "grid": ["M * TILES"], "block": ["THREADS"], "when": "not BY_WARPS and VEC == 1",
-     "args": ["x", "y", "ticket", "of_tiles", "of_groups", "of_clans", {"i64": "N"}, {"i32": "TILES"}]}
+     "args": ["x", "y", "ticket", "of_tiles", "of_groups", "of_supergroups", {"i64": "N"}, {"i32": "TILES"}]}
   ]
 }
 */
@@ -39,11 +38,10 @@
 // Sums along rows, read once and written once. A warp holds ELEMENTS elements a lane in packs of 16 bytes, 32 neighbouring
 // packs an item, and sums them with shuffles. A short row has one warp. A long one is cut into tiles of a block each,
 // whose sums stay in registers until what comes before them is known. A tile makes its own sum known at once; the last
-// of 32 tiles that of its group, the last of 32 groups that of its clan. What comes before a tile is then the sum of
-// the clans, the groups of its clan and the tiles of its group before it, always added in the same order: three waits
-// whatever the row's length, and the same bits every time. A tile waits for those of smaller numbers. With TICKETS
-// blocks take numbers as they begin, so that these have begun; without, a block's place in the grid is its number, which
-// is as good where blocks begin in order, and saves the wait for a ticket.
+// of 32 tiles that of its group, the last of 32 groups that of its supergroup. What comes before a tile is then the sum
+// of the supergroups, the groups of its supergroup and the tiles of its group before it, always added in the same order:
+// three waits whatever the row's length, and the same bits every time. A tile waits for those of smaller numbers: blocks
+// take numbers as they begin, so that these have begun.
 #include <ak/reduce.cuh>
 #include <ak/threads.cuh>
 #include <ak/vectors.cuh>
@@ -51,7 +49,6 @@
 #ifndef ALPHAKERNEL
 constexpr int THREADS = 256;
 constexpr int ELEMENTS = 16;
-constexpr int TICKETS = 1;
 constexpr int CACHE = 1;
 constexpr bool EXCLUSIVE = false;
 using scalar_t = float;
@@ -183,15 +180,15 @@ __device__ __forceinline__ sum_t sum_published(const ak::u64* words, int count) 
 }
 
 // What comes before tile `tile` of a row, whose sum is `own`, by one warp.
-__device__ __forceinline__ sum_t look_back(ak::u64* tiles, ak::u64* groups, ak::u64* clans, int tile, sum_t own) {
+__device__ __forceinline__ sum_t look_back(ak::u64* tiles, ak::u64* groups, ak::u64* supergroups, int tile, sum_t own) {
   const bool publishes = ak::lane_index() == 0;
-  const int group = tile / 32, clan = tile / 1024;
+  const int group = tile / 32, supergroup = tile / 1024;
   if (publishes) publish(tiles + tile, own);
   const sum_t in_group = sum_published(tiles + group * 32, tile % 32);
   if (publishes && tile % 32 == 31) publish(groups + group, in_group + own);
-  const sum_t in_clan = sum_published(groups + clan * 32, group % 32);
-  if (publishes && tile % 1024 == 1023) publish(clans + clan, in_clan + (in_group + own));
-  return sum_published(clans, clan) + in_clan + in_group;
+  const sum_t in_supergroup = sum_published(groups + supergroup * 32, group % 32);
+  if (publishes && tile % 1024 == 1023) publish(supergroups + supergroup, in_supergroup + (in_group + own));
+  return sum_published(supergroups, supergroup) + in_supergroup + in_group;
 }
 
 // The number of this block, from 0 on.
@@ -205,9 +202,9 @@ __device__ __forceinline__ unsigned int take_number(unsigned int* ticket) {
 template <int VEC>
 __global__ void __launch_bounds__(THREADS)
     scan_tiles(const scalar_t* __restrict__ x, scalar_t* __restrict__ y, unsigned int* ticket, ak::u64* of_tiles,
-               ak::u64* of_groups, ak::u64* of_clans, long long n, int tiles) {
+               ak::u64* of_groups, ak::u64* of_supergroups, long long n, int tiles) {
   __shared__ sum_t warp_sums[WARPS], before_tile;
-  const unsigned int number = TICKETS == 1 && tiles > 1 ? take_number(ticket) : blockIdx.x;
+  const unsigned int number = tiles > 1 ? take_number(ticket) : blockIdx.x;
   const long long row = number / tiles;
   const int tile = static_cast<int>(number % tiles), warp = ak::warp_index();
   const long long first = (static_cast<long long>(tile) * WARPS + warp) * Segment<VEC>::kElements;
@@ -220,8 +217,8 @@ __global__ void __launch_bounds__(THREADS)
   sum_t before = 0;
   if (tiles > 1) {
     if (warp == 0) {
-      const long long groups = (tiles + 31) / 32, clans = (tiles + 1023) / 1024;
-      before = look_back(of_tiles + row * tiles, of_groups + row * groups, of_clans + row * clans, tile,
+      const long long groups = (tiles + 31) / 32, supergroups = (tiles + 1023) / 1024;
+      before = look_back(of_tiles + row * tiles, of_groups + row * groups, of_supergroups + row * supergroups, tile,
                          __shfl_sync(0xffffffffu, up_to, WARPS - 1));
       if (ak::lane_index() == 0) before_tile = before;
     }

@@ -123,6 +123,29 @@ __device__ __forceinline__ void add_entries(float (&sums)[VEC], const scalar_t* 
   }
 }
 
+// Adds the sums of chunks `chunk` to end - 1 to `sums`, in this order; VEC columns.
+template <int VEC>
+__device__ __forceinline__ void add_sums(float (&sums)[VEC], const float* chunk_sums, int chunk, int end, int h,
+                                         int column) {
+  constexpr int kPack = VEC < 4 ? VEC : 4, kUnderWay = VEC > 4 ? 4 : 8;  // up to 32 registers
+  for (; chunk < end; chunk += kUnderWay) {
+    ak::Pack<float, kPack> packs[kUnderWay][VEC / kPack];
+#pragma unroll
+    for (int k = 0; k < kUnderWay; ++k) {
+      if (chunk + k >= end) continue;
+      const float* from = chunk_sums + static_cast<long long>(chunk + k) * h + column;
+#pragma unroll
+      for (int p = 0; p < VEC / kPack; ++p) packs[k][p] = ak::load<kPack>(from + p * kPack);
+    }
+#pragma unroll
+    for (int k = 0; k < kUnderWay; ++k) {
+      if (chunk + k >= end) continue;
+#pragma unroll
+      for (int i = 0; i < VEC; ++i) sums[i] += packs[k][i / kPack].value[i % kPack];
+    }
+  }
+}
+
 // begins[v], ends[v]: where the entries of row v are, both counted from 1 on; zeros where there are none. chunk_sums[c]:
 // the sum of chunk c, if it is whole and all of one row.
 template <int VEC>
@@ -160,10 +183,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int i = 0; i < VEC; ++i) sums[i] = static_cast<float>(own.value[i]);
   add_entries<VEC>(sums, rows, order, begin, min(end, first_chunk * CHUNK), h, column);
-  for (int chunk = first_chunk; chunk < end_chunk; ++chunk) {
-#pragma unroll
-    for (int i = 0; i < VEC; ++i) sums[i] += chunk_sums[static_cast<long long>(chunk) * h + column + i];
-  }
+  add_sums<VEC>(sums, chunk_sums, first_chunk, end_chunk, h, column);
   add_entries<VEC>(sums, rows, order, max(first_chunk, end_chunk) * CHUNK, end, h, column);
   ak::Pack<scalar_t, VEC> result;
 #pragma unroll

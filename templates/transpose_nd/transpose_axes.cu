@@ -57,8 +57,9 @@
 //
 // Axes in another order. Axes that stay neighbours are taken as one. Where the last axis stays the last, rows are copied
 // in words of up to 16 bytes. Else the last axes of x and of y span matrices that are transposed, one for each choice of
-// the others: a block takes a tile, a thread blocks of 4 x 4 elements of it, which it reads along x, turns in registers
-// and puts into shared memory; from there packs of 4 leave along y. Sides that 4 does not divide go element by element.
+// the others: a block takes a tile, and each thread takes blocks of 4 x 4 elements of it, which it reads along x, turns
+// in registers and puts into shared memory; from there packs of 4 leave along y. Sides that 4 does not divide go element
+// by element.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -169,9 +169,9 @@ struct LinearWgmma {
       if (threadIdx.x % 128 < 32) ring.fill(map_x, work, rank, scales);
       if constexpr (SPLIT_K > 1) cluster_sync();
     } else {
-      if constexpr (CONSUMERS == 2) take_registers<224>();
-      if constexpr (CONSUMERS == 3) take_registers<152>();
-      if constexpr (CONSUMERS == 4) take_registers<104>();
+      if constexpr (CONSUMERS == 2) take_registers<224, 2, 56>();
+      if constexpr (CONSUMERS == 3) take_registers<152, 3, 56>();
+      if constexpr (CONSUMERS == 4) take_registers<104, 4, 56>();
       Place place;
       const Share share(group);
       constexpr int kCluster = Ring::kCluster;

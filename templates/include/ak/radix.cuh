@@ -189,6 +189,14 @@ __device__ __forceinline__ void move_by_digit(const u32* keys_in, const u32* val
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i) memory.sorted[places[i]] = keys[i];
+  u32 values[ITEMS];  // on their way while others' counts are waited for
+  if (values_out != nullptr) {
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+      const int at = (warp * ITEMS + i) * 32 + lane;
+      if (at < left) values[i] = values_in == nullptr ? static_cast<u32>(first + at) : __ldcs(values_in + first + at);
+    }
+  }
   if (d < kDigits) shift[d] = counts[pass * kDigits + d] + look_back_digit(known, tile, d, own) - begin;
   __syncthreads();
   u32 to[ITEMS];
@@ -204,9 +212,7 @@ __device__ __forceinline__ void move_by_digit(const u32* keys_in, const u32* val
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < ITEMS; ++i) {
-    const int at = (warp * ITEMS + i) * 32 + lane;
-    if (at >= left) continue;
-    memory.sorted[places[i]] = values_in == nullptr ? static_cast<u32>(first + at) : __ldcs(values_in + first + at);
+    if ((warp * ITEMS + i) * 32 + lane < left) memory.sorted[places[i]] = values[i];
   }
   __syncthreads();
 #pragma unroll

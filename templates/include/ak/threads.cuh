@@ -37,14 +37,21 @@ __device__ __forceinline__ void named_barrier_arrive(int id) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(THREADS) : "memory");
 }
 
+// Warp groups hand over the registers that their block was launched with, which are fewer than the 65,536 of an SM: each
+// thread has the same multiple of 8. 384 threads have 168, so that three groups share 504 for a thread of each; who asks
+// for more waits forever. Kernels say __launch_bounds__(threads, 1), so that a block is launched with as many as it can.
+
 /// Gives registers of this warp group back, down to COUNT a thread (24 to 256, a multiple of 8).
 template <int COUNT>
 __device__ __forceinline__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
-/// Takes registers that other groups gave back, up to COUNT a thread; waits until they have.
-template <int COUNT>
+/// Takes registers that other groups gave back, up to COUNT a thread; waits until they have. In the end GROUPS groups of
+/// the block have so many, and one more has KEPT, if that is not 0.
+template <int COUNT, int GROUPS, int KEPT = 0>
 __device__ __forceinline__ void take_registers() {
+  constexpr int kGroups = GROUPS + (KEPT > 0 ? 1 : 0), kAtLaunch = 65536 / (kGroups * 128) / 8 * 8;
+  static_assert(GROUPS * COUNT + KEPT <= kGroups * kAtLaunch, "more than the block was launched with");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 

@@ -82,15 +82,15 @@ struct WgmmaPipeline {
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  // The warp group that fetches gives registers to those that multiply.
-  // 65536 registers for 384 threads. The most that a consumer can have leaves too few for a fetch without spilling,
-  // which only pays where sums need them.
+  // The warp group that fetches gives registers to those that multiply. The most that a consumer can have leaves too few
+  // for a fetch without spilling, which only pays where sums need them.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
+  static constexpr int kKept = kLarge ? 24 : 40;
   static __device__ __forceinline__ void become_producer() {
-    if constexpr (CONSUMERS == 2) give_registers<kLarge ? 24 : 40>();
+    if constexpr (CONSUMERS == 2) give_registers<kKept>();
   }
   static __device__ __forceinline__ void become_consumer() {
-    if constexpr (CONSUMERS == 2) take_registers<kLarge ? 240 : 232>();
+    if constexpr (CONSUMERS == 2) take_registers<kLarge ? 240 : 232, 2, kKept>();
   }
 
   // One thread: fetches the slices of all parts of `work`.
