@@ -27,14 +27,11 @@ constexpr const char* kCopyBandwidth =
 constexpr const char* kRuns =
     "SELECT x.search, x.definition, x.device, x.device_kind, x.arch, x.strategy, x.seed, x.status, x.reason, "
     "x.evaluations, x.verified, round((julianday(x.ended_at) - julianday(x.started_at)) * 86400, 1) AS "
-    "seconds, x.command FROM experiments x WHERE NOT EXISTS (SELECT 1 FROM set_searches t WHERE t.search_id "
-    "= "
-    "x.search AND t.role <> 'set') ORDER BY x.search";
+    "seconds, x.command FROM experiments x WHERE x.search IN ({searches}) ORDER BY x.search";
 
 // Searches of single shapes come before the set that they lead to, which is the run's own search.
 constexpr const char* kRunOfSearch =
-    "SELECT s.id AS search, (SELECT count(*) FROM searches o WHERE o.id < s.id AND NOT EXISTS (SELECT 1 FROM "
-    "set_searches t WHERE t.search_id = o.id AND t.role <> 'set')) AS run FROM searches s";
+    "SELECT s.id AS search, (SELECT count(*) FROM ({searches}) o WHERE o.id < s.id) AS run FROM searches s";
 
 constexpr const char* kResults =
     "SELECT r.search, r.definition, r.template, r.tunables, r.workload, r.latency_ms, r.emulated_cost_us, "
@@ -45,14 +42,22 @@ constexpr const char* kResults =
     "r.evaluation = "
     "coalesce((SELECT h.evaluation FROM champions h WHERE h.search = s.id), (SELECT e.id FROM evaluations e "
     "WHERE e.search_id = s.id AND e.variant_id = s.best_variant_id ORDER BY e.id DESC LIMIT 1)) "
-    "WHERE (r.method IS NOT NULL OR r.workload IS NULL) AND NOT EXISTS (SELECT 1 FROM set_searches t WHERE "
-    "t.search_id = s.id AND t.role <> 'set') ORDER BY r.search, r.workload";
+    "WHERE (r.method IS NOT NULL OR r.workload IS NULL) AND s.id IN ({searches}) ORDER BY r.search, "
+    "r.workload";
 
 constexpr const char* kFailures =
     "SELECT search, status, count(*) AS variants, min(message) AS message FROM failures GROUP BY search, "
     "status ORDER BY search, status";
 
-Json rows(const ResultFolder& folder, const std::string& sql) {
+std::string replaced(std::string text, std::string_view name, const std::string& value) {
+  const std::size_t at = text.find(name);
+  return at == std::string::npos ? text : text.replace(at, name.size(), value);
+}
+
+/// {copy} and {searches} stand for the queries above and of searches_of_runs().
+Json rows(const ResultFolder& folder, const std::string& query) {
+  const std::string sql =
+      replaced(replaced(query, "{copy}", kCopyBandwidth), "{searches}", searches_of_runs());
   return parse_json(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
 }
 
@@ -136,15 +141,13 @@ void try_expectations(const Manifest& manifest, const ResultFolder& folder) {
 
 Json report_json(const Manifest& manifest, const ExperimentEnd& end, const ResultFolder& folder,
                  bool on_gpu) {
-  std::string results = kResults;
-  results.replace(results.find("{copy}"), 6, kCopyBandwidth);
   Json report = {{"experiment", manifest.name},
                  {"question", manifest.question},
                  {"status", end.status},
                  {"reason", end.reason},
                  {"copy_bandwidth_gbps", first_row(folder, kCopyBandwidth)["gbps"]},
                  {"runs", named(rows(folder, kRuns), manifest, folder)},
-                 {"results", named(rows(folder, results), manifest, folder)},
+                 {"results", named(rows(folder, kResults), manifest, folder)},
                  {"failures", named(rows(folder, kFailures), manifest, folder)},
                  {"expectations", Json::array()}};
   for (Json& result : report["results"])

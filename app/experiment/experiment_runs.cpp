@@ -20,6 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Far above any query over the searches of an experiment.
+constexpr std::chrono::seconds kQueryTime{60};
+
 const std::string& first_said(std::initializer_list<const std::string*> texts) {
   const auto said = std::ranges::find_if(texts, [](const std::string* text) { return !text->empty(); });
   return said == texts.end() ? **texts.begin() : **said;
@@ -106,6 +109,25 @@ void announce(const Manifest& manifest, std::size_t index, const SearchRun& run)
                run.target.device ? run.target.device->name : "no device");
 }
 
+/// How many runs have a finished search; the one after them may have begun.
+std::size_t finished_runs(const std::vector<SearchRun>& runs, const ResultFolder& folder) {
+  const Json searches = parse_json(
+      db::render(db::query(folder.database(),
+                           fmt::format("SELECT command, status FROM searches WHERE id IN ({}) ORDER BY id",
+                                       searches_of_runs()),
+                           0, kQueryTime),
+                 db::TableFormat::json));
+  std::size_t finished = 0;
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    const std::string command = searches[i]["command"].get<std::string>();
+    if (i >= runs.size() || command != runs[i].command)
+      fail(ExitCode::usage, "{} was begun with other flags: it has run `{}`{}", folder.path.string(), command,
+           i < runs.size() ? fmt::format(", and now run {} is `{}`", i + 1, runs[i].command) : "");
+    if (searches[i]["status"] == "finished" && finished == i) ++finished;
+  }
+  return finished;
+}
+
 void tell_end(const SearchOutcome& outcome) {
   const agent::Progress& progress = outcome.loop.progress;
   print_stderr("  {} tried, {} passed ({})", progress.evaluated, progress.verified, outcome.loop.stop_reason);
@@ -134,10 +156,18 @@ std::vector<SearchRun> prepare_runs(const Manifest& manifest, const ExperimentFl
 }
 
 ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs, const ResultFolder& folder,
-                           const Config& config, const std::atomic<bool>& stop, bool quiet) {
+                           const Config& config, const std::atomic<bool>& stop,
+                           const ExperimentFlags& flags) {
   const auto store = db::open_store(folder.database());
+  const std::size_t finished = finished_runs(runs, folder);
+  const bool quiet = flags.quiet;
+  if (!quiet && finished > 0) print_stderr("{} of {} runs are done\n", finished, runs.size());
   ExperimentEnd end;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
+  for (std::size_t i = finished; i < runs.size(); ++i) {
+    if (flags.runs && static_cast<std::int64_t>(i - finished) == *flags.runs)
+      return {.status = "interrupted",
+              .reason = fmt::format("{} runs, as asked; --resume goes on", *flags.runs),
+              .code = ExitCode::ok};
     if (!quiet) announce(manifest, i, runs[i]);
     runs[i].paths = output_paths(folder.kernels() / (manifest.runs[i].name + ".cu"));
     if (runs[i].per_shape) runs[i].per_shape->database = folder.database();

@@ -16,6 +16,7 @@ struct ExperimentFlags {
   std::string device, arch;
   std::optional<std::int64_t> max_evaluations;  ///< of every run, at most
   std::optional<double> max_minutes;            ///< of every run, at most
+  std::optional<std::int64_t> runs;             ///< this time, at most
   bool quiet = false;
 };
 
@@ -42,11 +43,12 @@ struct ExperimentEnd {
   ExitCode code = ExitCode::ok;     ///< ok, no_kernel, interrupted, or that of the failure
 };
 
-/// Runs them in order into a fresh database in `folder`, which must exist; run i is search i + 1. Ends
-/// early when `stop` is set or the environment fails. Throws nothing but Error(database) and Error(output)
-/// before the first run.
+/// Runs them in order into the database in `folder`, which must exist; those that have a finished search there
+/// (searches_of_runs) are done. Ends early when `stop` is set, the environment fails, or so many runs as `flags` says
+/// have ended. Throws Error(usage) where a search there has another command than its run, and before the first run
+/// otherwise nothing but Error(database) and Error(output).
 [[nodiscard]] ExperimentEnd execute_runs(const Manifest& manifest, std::vector<SearchRun> runs,
                                          const ResultFolder& folder, const Config& config,
-                                         const std::atomic<bool>& stop, bool quiet);
+                                         const std::atomic<bool>& stop, const ExperimentFlags& flags);
 
 }  // namespace ak::app

@@ -83,12 +83,9 @@ std::map<std::string, std::size_t> positions_of(const Manifest& manifest) {
   return positions;
 }
 
-/// SQL for the number of a run's search: the searches that are no part of a set, in their order.
+/// SQL for the number of a run's search.
 std::string search_at(std::size_t position) {
-  return fmt::format(
-      "(SELECT id FROM searches WHERE id NOT IN (SELECT search_id FROM set_searches WHERE role <> 'set') "
-      "ORDER BY id LIMIT 1 OFFSET {})",
-      position);
+  return fmt::format("({} ORDER BY id LIMIT 1 OFFSET {})", searches_of_runs(), position);
 }
 
 /// `sql` with every {name} replaced; throws JsonInputError for a name that is not a run.
@@ -151,6 +148,12 @@ Manifest read_manifest(const fs::path& file) {
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "{}: {}", file.string(), input_error.what());
   }
+}
+
+std::string searches_of_runs() {
+  return "SELECT s.id AS id FROM searches s WHERE s.id NOT IN (SELECT search_id FROM set_searches WHERE role "
+         "<> "
+         "'set') AND NOT EXISTS (SELECT 1 FROM searches l WHERE l.id > s.id AND l.command = s.command)";
 }
 
 std::string sql_of(const Expectation& expectation, const Manifest& manifest) {

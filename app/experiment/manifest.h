@@ -46,6 +46,10 @@ struct Manifest {
 /// Throws Error(bad_input) naming the file, the field and what was expected.
 [[nodiscard]] Manifest read_manifest(const std::filesystem::path& file);
 
+/// SQL of the numbers of the runs' searches, of which run i has the i-th: those that are no part of a set, and that no
+/// later one repeats, as the search of a run that was interrupted and begun again.
+[[nodiscard]] std::string searches_of_runs();
+
 /// The expectation's SQL with `{run}` replaced by the number of that run's search, as SQL: of a set that of the set.
 [[nodiscard]] std::string sql_of(const Expectation& expectation, const Manifest& manifest);
 

@@ -227,6 +227,51 @@ TEST_CASE("Ctrl-C ends an experiment with a report of what there is, and list sh
   CHECK((*interrupted)["status"] == "interrupted");
 }
 
+TEST_CASE(
+    "an experiment in pieces, and one that was interrupted, go on where they ended, and end as one that ran "
+    "through") {
+  Experiment box;
+  const std::string file = box.write("sums.json", R"({"name": "sums", "question": "Q?", "runs": [
+        {"algorithm": "vector_add", "name": "first", "max_evaluations": 2},
+        {"algorithm": "reduce_sum", "name": "second", "max_evaluations": 40},
+        {"algorithm": "vector_add", "name": "third", "max_evaluations": 1}],
+        "expectations": [{"name": "tried", "equals": 1, "sql": "SELECT count(*) FROM evaluations WHERE search_id = {third} AND depth <> 'reference'"}]})");
+  const ProgramResult piece = box.start(file, {"--runs", "1", "--resume"});
+  INFO(piece.out << piece.err);
+  CHECK(piece.exit_code == 0);
+  CHECK(box.report()["status"] == "interrupted");
+  CHECK(box.report()["runs"].size() == 1);
+
+  const ProgramResult other = box.start(file, {"--resume", "--max-evaluations", "1"});
+  CHECK(other.exit_code == code(ExitCode::usage));
+  CHECK(other.err.find("was begun with other flags") != std::string::npos);
+
+  const ProgramResult killed = box.start(
+      file, {"--resume"}, {.number = SIGINT, .after_file = box.folder / "results/kernels/second.cu"});
+  CHECK(killed.exit_code == code(ExitCode::interrupted));
+
+  const ProgramResult whole = box.start(file, {"--resume"});
+  INFO(whole.out << whole.err);
+  const Json report = box.report();
+  CHECK(report["status"] == "complete");
+  REQUIRE(report["runs"].size() == 3);
+  const char* const names[] = {"first", "second", "third"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(report["runs"][i]["run"] == names[i]);
+    CHECK(report["runs"][i]["status"] == "finished");
+  }
+  CHECK(report["runs"][0]["search"] == 1);  // it was not run again
+  CHECK(report["runs"][1]["search"] == 3);  // it was
+  for (const Json& result : report["results"]) CHECK(result["search"] != 2);
+  CHECK(report["expectations"][0]["value"] == 1);
+
+  box.write("sums.json",
+            R"({"name": "sums", "question": "Another?", "runs": [{"algorithm": "vector_add"}]})");
+  const ProgramResult changed = box.start(file, {"--resume"});
+  CHECK(changed.exit_code == code(ExitCode::output));
+  CHECK(changed.err.find("results of another manifest") != std::string::npos);
+}
+
 TEST_CASE("every shipped manifest is whole: its problems, params, templates and tunables are there") {
   app::ExperimentFlags nowhere;
   nowhere.device = "none";

@@ -62,13 +62,29 @@ fs::path default_folder(const app::Manifest& manifest, const std::vector<app::Se
          fmt::format("{:%F}_{}_{}", fmt::gmtime(std::time(nullptr)), short_name(target), manifest.name);
 }
 
+/// The folder of an experiment that goes on: none, or one with the same manifest.
+app::ResultFolder folder_to_resume(const fs::path& path, const app::Manifest& manifest) {
+  const app::ResultFolder folder(path);
+  std::error_code error;
+  fs::create_directories(folder.kernels(), error);
+  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", path.string(), error.message());
+  const fs::path copy = path / "manifest.json";
+  if (!fs::exists(copy) && fs::exists(folder.database()))
+    fail(ExitCode::output, "{} has a database without a manifest: there is nothing to resume", path.string());
+  if (fs::exists(copy) && read_file(copy) != manifest.text)
+    fail(ExitCode::output, "{} has results of another manifest; name another folder with --output",
+         path.string());
+  return folder;
+}
+
 /// The folder, empty. Of a folder that is there only the files of an earlier experiment are removed.
 app::ResultFolder make_folder(const fs::path& path, bool force) {
   const app::ResultFolder folder(path);
   std::error_code error;
   if (fs::exists(path) && !fs::is_empty(path, error)) {
     if (!force)
-      fail(ExitCode::output, "{} has results already; name another folder with --output, or give --force",
+      fail(ExitCode::output,
+           "{} has results already; name another folder with --output, or give --resume or --force",
            path.string());
     if (!fs::exists(folder.path / "manifest.json"))
       fail(ExitCode::output, "{} does not contain an experiment: --force does not empty it", path.string());
@@ -83,7 +99,7 @@ app::ResultFolder make_folder(const fs::path& path, bool force) {
 }
 
 ExitCode code_of(const app::ExperimentEnd& end, const Json& report) {
-  if (end.code != ExitCode::ok) return end.code;
+  if (end.code != ExitCode::ok || end.status != "complete") return end.code;
   const bool kept =
       app::count_expectations(report, "missed") + app::count_expectations(report, "no_value") == 0;
   return kept ? ExitCode::ok : ExitCode::expectation;
@@ -115,7 +131,7 @@ Json write_reports(const app::Manifest& manifest, const app::ExperimentEnd& end,
 struct RunFlags {
   std::string manifest, output, cache;
   app::ExperimentFlags experiment;
-  bool force = false, json = false, unaudited = false;
+  bool force = false, resume = false, json = false, unaudited = false;
 };
 
 void add_experiment_flags(CLI::App& app, RunFlags& flags) {
@@ -124,6 +140,11 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--output,-o", flags.output,
                  fmt::format("result folder (default: {}/<date>_<device>_<name>)", app::kResultsFolder));
   app.add_flag("--force", flags.force, "replace the results of an earlier experiment in that folder");
+  app.add_flag("--resume", flags.resume,
+               "go on with an experiment that ended early in that folder: its finished runs stay")
+      ->excludes("--force");
+  add_integer(app, "--runs", {}, into(flags.experiment.runs),
+              "run at most this many, and leave the others to --resume");
   app.add_option("--device", flags.experiment.device,
                  "where runs without their own device run: auto, cuda, cuda:N, emulator, none");
   app.add_option("--arch,--target", flags.experiment.arch, "what to compile for where the run does not say");
@@ -142,12 +163,14 @@ int run_manifest(const app::Arguments& arguments) {
       "Run an experiment: every search of its manifest, into a folder with a database, the best kernels, "
       "tables and a report.",
       "alphakernel experiment run"};
-  set_style(app,
-            "Examples:\n"
-            "  alphakernel experiment run vector_add_bandwidth\n"
-            "  alphakernel experiment run my_experiment.json --output results/first\n"
-            "  alphakernel experiment run transpose_inplace --device emulator --max-evaluations 2\n\n"
-            "Exits with 8 when an expectation was not met. Manifests: docs/experiments.md\n");
+  set_style(
+      app,
+      "Examples:\n"
+      "  alphakernel experiment run vector_add_bandwidth\n"
+      "  alphakernel experiment run my_experiment.json --output results/first\n"
+      "  alphakernel experiment run transpose_inplace --device emulator --max-evaluations 2\n"
+      "  alphakernel experiment run benchmark_suite --output results/suite --runs 2 --resume   # two more\n\n"
+      "Exits with 8 when an expectation was not met. Manifests: docs/experiments.md\n");
   RunFlags flags;
   add_experiment_flags(app, flags);
   if (!parse(app, arguments)) return 0;
@@ -160,13 +183,14 @@ int run_manifest(const app::Arguments& arguments) {
   for (app::SearchRun& run : runs) {
     run.audited = app::require_audit(*run.problem, flags.unaudited, config, app::database_file("", config));
   }
-  const app::ResultFolder folder = make_folder(
-      flags.output.empty() ? default_folder(manifest, runs) : fs::path(flags.output), flags.force);
+  const fs::path path = flags.output.empty() ? default_folder(manifest, runs) : fs::path(flags.output);
+  const app::ResultFolder folder =
+      flags.resume ? folder_to_resume(path, manifest) : make_folder(path, flags.force);
   write_file_atomically(folder.path / "manifest.json", manifest.text);
   app::try_expectations(manifest, folder);
   const app::InterruptGuard interrupt;
   const app::ExperimentEnd end =
-      app::execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment.quiet);
+      app::execute_runs(manifest, runs, folder, config, interrupt.requested(), flags.experiment);
   if (end.status == "failed") print_stderr("error: {}\n", end.reason);
   const Json report = write_reports(manifest, end, folder, any_on_gpu(runs),
                                     fmt::format("alphakernel experiment run {}", fmt::join(arguments, " ")));
