@@ -210,8 +210,8 @@ class Server:
         if known is None:
             said = len(self.notes)
             ms = self.compute_results(part, mutation)
-            results = self.taken_results(gets["through"]) if gets else None
-            known = Known(results, ms, self.instance.notes + self.notes[said:])
+            known = Known(self.taken_results(gets["through"]) if gets else None, ms,
+                          self.instance.notes + self.notes[said:])
             if key:
                 self.known.keep(key, known)
         for text in known.notes:
