@@ -20,6 +20,12 @@
 
 namespace ak::testing {
 
+/// One of this program: it takes two seconds to import PyTorch.
+inline runtime::ReferenceStarter& shared_starter() {
+  static runtime::ReferenceStarter starter;
+  return starter;
+}
+
 /// For tests of what is the same for an interpreter of its own and for a copy of a starter: the name of one, or none.
 inline std::string starter_or_none(runtime::ReferenceStarter& starter,
                                    const runtime::PythonInstallation& python) {

@@ -39,7 +39,7 @@ using Catch::Matchers::Contains;
 TEST_CASE("a reference process says what is wrong with a file, and goes on") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   StartedReference started(*python, {}, false, nullptr, starter_or_none(starter, *python));
   const struct {
     const char *body, *message;
@@ -109,7 +109,7 @@ TEST_CASE("a reference for a GPU runs on the CPU where PyTorch finds no GPU, and
 TEST_CASE("a reference process that crashes, hangs, floods or lies is given up with a reason") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   const std::string offered = starter_or_none(starter, *python);
   const struct {
     const char *body, *message;
@@ -142,7 +142,7 @@ TEST_CASE("a reference process that crashes, hangs, floods or lies is given up w
 TEST_CASE("memory beyond the limit is refused and not taken") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   StartedReference started(*python, {.memory_bytes = std::size_t{2} << 30}, false, nullptr,
                            starter_or_none(starter, *python));
   for (const char* body : {"return x + torch.ones(1 << 30).sum()",
@@ -181,7 +181,7 @@ bool goes(pid_t pid) {
 TEST_CASE("a reference process ends when what asked it was killed") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   const std::string offered = starter_or_none(starter, *python);
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -243,7 +243,7 @@ TEST_CASE(
     "a reference process serves the next who computes the same, and nothing of the first is left in it") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   const std::string offered = starter.offer(*python);
   const auto folder = std::make_shared<TemporaryFolder>();
   const auto started = [&](const char* what = "add") {
@@ -272,7 +272,7 @@ TEST_CASE(
 TEST_CASE("a reference process that hung or lied serves no one else") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   const std::string offered = starter.offer(*python);
   const struct {
     const char* body;
@@ -298,7 +298,7 @@ TEST_CASE("a reference process that hung or lied serves no one else") {
 TEST_CASE("a reference process goes on to the next one when who had it was killed, unless it computes") {
   const auto python = pytorch_here();
   if (!python) return;
-  ReferenceStarter starter;
+  ReferenceStarter& starter = testing::shared_starter();
   const std::string offered = starter.offer(*python);
   for (const bool computes : {false, true}) {
     INFO(computes);
