@@ -16,9 +16,6 @@
 namespace ak::app {
 namespace {
 
-// Far above any query over the results of a day; one that does not end is a mistake.
-constexpr std::chrono::seconds kQueryTime{60};
-
 // Copies are measured in the same experiment, by runs of the algorithm `copy`.
 constexpr const char* kCopyBandwidth =
     "SELECT max(r.memory_bandwidth_gbs) AS gbps FROM benchmark_results r JOIN searches s ON s.id = r.search "
@@ -58,7 +55,8 @@ std::string replaced(std::string text, std::string_view name, const std::string&
 Json rows(const ResultFolder& folder, const std::string& query) {
   const std::string sql =
       replaced(replaced(query, "{copy}", kCopyBandwidth), "{searches}", searches_of_runs());
-  return parse_json(db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::json));
+  return parse_json(
+      db::render(db::query(folder.database(), sql, 0, kExperimentQueryTime), db::TableFormat::json));
 }
 
 Json first_row(const ResultFolder& folder, const std::string& sql) {
@@ -85,7 +83,7 @@ Json value_of(const Expectation& expectation, const Manifest& manifest, const Re
   const std::string where = fmt::format("{}: expectation '{}'", manifest.file.string(), expectation.name);
   db::Table table;
   try {
-    table = db::query(folder.database(), sql_of(expectation, manifest), 2, kQueryTime);
+    table = db::query(folder.database(), sql_of(expectation, manifest), 2, kExperimentQueryTime);
   } catch (const Error& error) {
     fail(error.code(), "{}: {}", where, error.what());
   }
@@ -185,8 +183,9 @@ Json environment_json(const ResultFolder& folder, const std::string& command) {
 void export_tables(const ResultFolder& folder) {
   const auto write = [&](const char* name, const char* order) {
     const std::string sql = fmt::format("SELECT * FROM {} ORDER BY {}", name, order);
-    write_file_atomically(folder.path / (std::string(name) + ".csv"),
-                          db::render(db::query(folder.database(), sql, 0, kQueryTime), db::TableFormat::csv));
+    write_file_atomically(
+        folder.path / (std::string(name) + ".csv"),
+        db::render(db::query(folder.database(), sql, 0, kExperimentQueryTime), db::TableFormat::csv));
   };
   write("benchmark_results", "search, evaluation, workload");
   write("leaderboard", "definition, device, place, variant");

@@ -20,9 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far above any query over the searches of an experiment.
-constexpr std::chrono::seconds kQueryTime{60};
-
 const std::string& first_said(std::initializer_list<const std::string*> texts) {
   const auto said = std::ranges::find_if(texts, [](const std::string* text) { return !text->empty(); });
   return said == texts.end() ? **texts.begin() : **said;
@@ -115,7 +112,7 @@ std::size_t finished_runs(const std::vector<SearchRun>& runs, const ResultFolder
       db::render(db::query(folder.database(),
                            fmt::format("SELECT command, status FROM searches WHERE id IN ({}) ORDER BY id",
                                        searches_of_runs()),
-                           0, kQueryTime),
+                           0, kExperimentQueryTime),
                  db::TableFormat::json));
   std::size_t finished = 0;
   for (std::size_t i = 0; i < searches.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include "app/search/search_run.h"
 
 namespace ak::app {
+
+/// Far above any query over the results of a day; one that does not end is a mistake.
+inline constexpr std::chrono::seconds kExperimentQueryTime{60};
 
 /// What the command line says about an experiment; empty = not said.
 struct ExperimentFlags {
