@@ -391,7 +391,7 @@ class Server:
 
     def return_memory(self):
         """What PyTorch keeps for later goes back to the GPU when it is much: the kernels' tensors need it."""
-        if self.device.type == "cuda" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > UNUSED_BYTES:
+        if self.device.type == "cuda" and unused_bytes() > UNUSED_BYTES:
             torch.cuda.empty_cache()
 
     # ---- the file's own inputs
@@ -465,6 +465,13 @@ def give_back_gpu_memory():
         clear()
     torch.backends.cuda.cufft_plan_cache.clear()
     torch.cuda.empty_cache()
+
+
+def unused_bytes():
+    """That PyTorch keeps for later. torch.cuda.memory_reserved() sorts all statistics, for 0.15 ms."""
+    statistics = torch.cuda.memory_stats_as_nested_dict()
+    held, used = (statistics[kind]["all"]["current"] for kind in ("reserved_bytes", "allocated_bytes"))
+    return held - used
 
 
 def short(dtype):
