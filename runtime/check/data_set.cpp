@@ -92,6 +92,10 @@ Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const 
   return builder;
 }
 
+std::size_t DataStore::working_bytes(const WorkloadLayout& workload) const {
+  return reference_.working_bytes(workload);
+}
+
 void DataStore::make_room(std::size_t bytes) {
   const auto total = [&] {
     std::size_t sum = 0;

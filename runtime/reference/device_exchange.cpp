@@ -10,8 +10,8 @@ namespace ak::runtime {
 namespace {
 
 // Of the GPU's memory. Every slice costs two changes of its context and a mapping, 0.3 ms on an H200 with PyTorch 2.11,
-// in which it copies gigabytes (chosen: 1.1 GiB there).
-constexpr std::size_t kShare = 128;
+// in which it copies gigabytes (chosen: 4.4 GiB there).
+constexpr std::size_t kShare = 32;
 
 std::size_t slice_bytes() {
   CUdevice device = 0;

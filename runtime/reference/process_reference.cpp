@@ -177,6 +177,18 @@ std::vector<TensorExchange::Tensor> ProcessReference::passing(bool outputs,
   return list;
 }
 
+std::size_t ProcessReference::working_bytes(const WorkloadLayout& workload) const {
+  if (!on_gpu(run_context_.problem)) return 0;
+  std::size_t bytes = 0, largest = 0;
+  for (std::size_t i = 0; i < workload.shapes.size(); ++i) {
+    const std::size_t in_float64 = static_cast<std::size_t>(workload.elements(i)) * sizeof(double);
+    bytes +=
+        in_float64 + (run_context_.problem.tensors[i].output ? 0 : run_context_.tensor_bytes(workload, i));
+    largest = std::max(largest, in_float64);
+  }
+  return bytes + largest;  // one tensor between its operators; a module of many may want more
+}
+
 /// In slices.
 std::optional<Outcome> ProcessReference::send_inputs(const std::vector<TensorExchange::Tensor>& inputs) {
   for (const auto& [index, memory] : inputs) {

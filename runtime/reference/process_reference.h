@@ -26,6 +26,7 @@ class ProcessReference final : public Reference {
   [[nodiscard]] std::optional<Outcome> draw(const WorkloadLayout& workload, std::uint64_t seed,
                                             const AddressTable& tensors) override;
   [[nodiscard]] const LoadedImage* program() const override { return nullptr; }
+  [[nodiscard]] std::size_t working_bytes(const WorkloadLayout& workload) const override;
   [[nodiscard]] bool lost() const override { return process_.lost(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
 

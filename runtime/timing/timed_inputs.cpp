@@ -48,10 +48,14 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
 }
 
 std::optional<Outcome> TimedInputs::make_places() {
+  const WorkloadLayout& workload = *runs_.front().front().data().workload;
   for (const PlacesChoice& choice : kPlaces) {
     // Data sets that are kept for later have to go before outputs do.
-    if (&choice != std::begin(kPlaces)) store_->clear();
-    if (try_places(choice.places, choice.side)) return std::nullopt;
+    const bool first = &choice == std::begin(kPlaces);
+    if (!first) store_->clear();
+    // A reference process without room on the GPU computes on the CPU, a hundred times slower.
+    if (try_places(choice.places, choice.side, first ? store_->working_bytes(workload) : 0))
+      return std::nullopt;
   }
   return Outcome{.status = Status::out_of_memory,
                  .stage = StageId::time,
@@ -59,12 +63,13 @@ std::optional<Outcome> TimedInputs::make_places() {
                      "workload {} does not fit the device with what its checks need, nor do "
                      "its outputs fit the host's memory: choose smaller shapes, or wait for what else uses "
                      "the device",
-                     runs_.front().front().data().workload->name),
+                     workload.name),
                  .diagnostics = {}};
 }
 
-bool TimedInputs::try_places(std::size_t wanted, MemorySide side) try {
+bool TimedInputs::try_places(std::size_t wanted, MemorySide side, std::size_t left_bytes) try {
   outputs_.emplace(*run_context_, runs_.front().front(), wanted, runs_.size(), runs_.front().size(), side);
+  if (left_bytes > 0) const DeviceBuffer room(left_bytes, "the reference's memory");
   reservoir_.emplace(outputs_->places());
   kept_.resize(outputs_->places());
   return true;

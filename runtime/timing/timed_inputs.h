@@ -108,8 +108,8 @@ class TimedInputs {
                                                Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<TimedFault> prepare_changed(std::size_t set);
   [[nodiscard]] std::optional<Outcome> make_places();
-  /// False where so many places do not fit there.
-  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side);
+  /// False where so many places do not fit there, with the memory of the device that is to be left.
+  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side, std::size_t left_bytes);
   [[nodiscard]] std::optional<TimedFault> verify_sample(std::size_t place, const std::string& when,
                                                         std::span<std::vector<CheckRecord>* const> records);
   [[nodiscard]] std::optional<TimedFault> verify_calls(std::size_t place, std::size_t which,
