@@ -23,8 +23,9 @@ std::size_t slice_bytes() {
 
 }  // namespace
 
-DeviceExchange::DeviceExchange()
-    : memory_(slice_bytes(), 0, "memory to share with the reference process", Sharing::other_processes),
+DeviceExchange::DeviceExchange(std::size_t bytes)
+    : memory_(bytes > 0 ? bytes : slice_bytes(), 0, "memory to share with the reference process",
+              Sharing::other_processes),
       shared_(memory_.share()) {}
 
 }  // namespace ak::runtime

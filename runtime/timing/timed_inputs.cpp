@@ -49,13 +49,11 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
 
 std::optional<Outcome> TimedInputs::make_places() {
   const WorkloadLayout& workload = *runs_.front().front().data().workload;
+  if (places_beside_reference(store_->working_bytes(workload))) return std::nullopt;
   for (const PlacesChoice& choice : kPlaces) {
     // Data sets that are kept for later have to go before outputs do.
-    const bool first = &choice == std::begin(kPlaces);
-    if (!first) store_->clear();
-    // A reference process without room on the GPU computes on the CPU, a hundred times slower.
-    if (try_places(choice.places, choice.side, first ? store_->working_bytes(workload) : 0))
-      return std::nullopt;
+    if (&choice != std::begin(kPlaces)) store_->clear();
+    if (try_places(choice.places, choice.side, 0)) return std::nullopt;
   }
   return Outcome{.status = Status::out_of_memory,
                  .stage = StageId::time,
@@ -65,6 +63,19 @@ std::optional<Outcome> TimedInputs::make_places() {
                      "the device",
                      workload.name),
                  .diagnostics = {}};
+}
+
+/// Contents that change have their references computed while all of this holds its memory, and a process that finds too
+/// little on the GPU computes on the CPU, a hundred times slower: a second data set goes first.
+bool TimedInputs::places_beside_reference(std::size_t working_bytes) {
+  if (builders_.empty() || working_bytes == 0) return false;
+  if (try_places(kMaxChecks, MemorySide::device, working_bytes)) return true;
+  store_->clear();
+  if (try_places(1, MemorySide::device, working_bytes)) return true;
+  if (calls_ > 1 || builders_.size() == 1) return false;
+  for (auto& of_kernel : runs_) of_kernel.pop_back();
+  builders_.pop_back();
+  return try_places(1, MemorySide::device, working_bytes);
 }
 
 bool TimedInputs::try_places(std::size_t wanted, MemorySide side, std::size_t left_bytes) try {
