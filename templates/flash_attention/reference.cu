@@ -236,11 +236,6 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
 #endif
   k += k_begin;
   v += k_begin;
-#ifdef AK_MUTATION_NEIGHBOURS
-  const long long values = tokens ? all_keys - at.k : t;
-#else
-  const long long values = t;
-#endif
   for (int i = threadIdx.x; i < QUERIES * D; i += blockDim.x) {
     const long long query = first_query + i / D;
     shared.queries[i / D][i % D] = query < s ? widen(q[q_begin + query * q_pitch + i % D]) : accum_t(0);
@@ -292,7 +287,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     }
 #pragma unroll
     for (int part = 0; part < PARTS; ++part) {
-      stage(shared, v, k_pitch, first, values, part * LANES);
+      stage(shared, v, k_pitch, first, t, part * LANES);
 #pragma unroll 8
       for (int i = 0; i < LANES; ++i) {
         const accum_t value = shared.part[i][lane];
