@@ -34,13 +34,11 @@ Result<TunableSpace> plan_space(const LaunchPlan& plan, const Environment& envir
   for (const auto& [name, value] : environment) names.insert(name);
   for (const Tunable& tunable : plan.tunables) {
     rules.parameters.push_back({tunable.name, {tunable.values.begin(), tunable.values.end()}});
-    rules.known.erase(tunable.name);
     names.insert(tunable.name);
   }
   for (const auto& [name, expression] : plan.let) {
     if (!uses_known_names(expression, names)) continue;
     rules.derived.emplace_back(name, expression.text());
-    rules.known.erase(name);
     names.insert(name);
   }
   for (const Expression& constraint : plan.constraints)

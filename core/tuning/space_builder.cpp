@@ -96,8 +96,9 @@ void SpaceBuilder::prepare_ranges() {
 std::optional<InputError> SpaceBuilder::compile() {
   const SpaceRules& rules = space_.rules_;
   std::map<std::string, std::size_t> slots;
-  for (const TuningParameter& parameter : rules.parameters) slots.emplace(parameter.name, slots.size());
-  for (const auto& [name, value] : rules.known) slots.emplace(name, slots.size());
+  std::size_t next = parameters();
+  for (const auto& [name, value] : rules.known) slots[name] = next++;
+  for (std::size_t i = 0; i < parameters(); ++i) slots[rules.parameters[i].name] = i;
   const auto compiled = [&](const std::string& text) {
     return Condition::compile(
         text, slots, [this](const std::string& word) { return text_number(word); }, rules.arithmetic);
@@ -106,7 +107,7 @@ std::optional<InputError> SpaceBuilder::compile() {
     auto condition = compiled(text);
     if (!condition) return InputError{fmt::format("'{}': {}", text, condition.error().message)};
     derived_.push_back(check_of(std::move(condition).value(), true));
-    slots.emplace(name, slots.size());
+    slots[name] = next++;
   }
   for (const std::string& text : rules.constraints) {
     auto condition = compiled(text);

@@ -142,6 +142,12 @@ TEST_CASE("constraints count through names that follow from tunables, and wait f
         std::vector<TunableValues>{{{"BLOCK", 128}, {"VEC", 1}}});
 }
 
+TEST_CASE("a name of let stands for a known one from there on, as when a plan is resolved") {
+  const LaunchPlan plan =
+      tuned_plan({{"A", "[1, 2, 3, 4]"}}, {"N == 6", "HALF == 4"}, {{"HALF", "N // 2"}, {"N", "N - A"}});
+  CHECK(test::listed_points(plan, {{"N", std::int64_t{8}}}) == std::vector<TunableValues>{{{"A", 2}}});
+}
+
 TEST_CASE("a plan without tunables has one point, or none") {
   CHECK(test::listed_points(tuned_plan({}, {}), {}) == std::vector<TunableValues>{TunableValues{}});
   CHECK(test::listed_points(tuned_plan({}, {"ARCH >= 80"}), {}).size() == 1);  // ARCH is not known
