@@ -75,7 +75,9 @@ class DeviceSchedule {
     return histories_[job.request.problem.get()];
   }
   [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const EvaluationJob& job) const {
-    return job.problem->open_problem(environment_, options_.ordinal, options_.device);
+    // A CPU device is alone in its worker, whatever the number of the GPU that it stands beside.
+    const int ordinal = options_.device == DeviceKind::cuda ? options_.ordinal : 0;
+    return job.problem->open_problem(environment_, ordinal, options_.device);
   }
   [[nodiscard]] EvaluationJob* next_job() const;
   [[nodiscard]] bool same_program_runs(const EvaluationJob& job) const;
