@@ -33,11 +33,15 @@ DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched)
 
 DeviceClient::~DeviceClient() { end_process(); }
 
+void DeviceClient::start_process() {
+  process_ = std::make_unique<WorkerProcess>(argv_);
+  opened_ = confined_ = used_ = false;
+}
+
 void DeviceClient::ensure_process() {
   if (process_) return;
   for (int attempt = 1;; ++attempt) {
-    process_ = std::make_unique<WorkerProcess>(argv_);
-    opened_ = confined_ = used_ = false;
+    start_process();
     const auto deadline = steady_clock::now() + kHelloLimit;
     const auto hello = process_->await_hello(deadline);
     if (hello) return;
@@ -57,7 +61,10 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
   ensure_process();
   const std::uint64_t id = send("describe", Json::object());
-  const WorkerReply reply = process_->receive(steady_clock::now() + kDescribeLimit);
+  return take_devices(process_->receive(steady_clock::now() + kDescribeLimit), id);
+}
+
+std::vector<DeviceFacts> DeviceClient::take_devices(const WorkerReply& reply, std::uint64_t id) {
   std::string why = "the device worker did not answer";
   if (const auto* message = std::get_if<WorkerMessage>(&reply)) {
     auto devices = read_devices(message->body);
@@ -72,6 +79,40 @@ std::vector<DeviceFacts> DeviceClient::describe() {
     why = fmt::format("the device worker {}", lost->reason);
   drop_process();
   fail(ExitCode::environment, "{}", why);
+}
+
+void DeviceClient::join(bool describe) {
+  AK_ASSERT(!busy() && !joining_, "a worker joins once, between tasks");
+  if (!process_) start_process();
+  joining_ = true;
+  greeted_ = false;
+  described_id_ = describe ? send("describe", Json::object()) : 0;
+}
+
+std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined() {
+  AK_ASSERT(joining_, "what was asked is answered");
+  if (!greeted_) {
+    const auto hello = process_->poll_hello();
+    if (!hello) return std::nullopt;
+    if (!*hello) {
+      drop_process();
+      fail(ExitCode::environment, "{}", hello->error().message);
+    }
+    greeted_ = true;
+  }
+  if (described_id_ == 0) {
+    joining_ = false;
+    return std::vector<DeviceFacts>{};
+  }
+  const WorkerReply reply = process_->receive(steady_clock::now());
+  if (std::holds_alternative<WorkerTimeout>(reply)) return std::nullopt;
+  joining_ = false;
+  return take_devices(reply, described_id_);
+}
+
+void DeviceClient::drop_if_lost() {
+  if (!process_ || busy() || joining_) return;
+  if (!std::holds_alternative<WorkerTimeout>(process_->receive(steady_clock::now()))) drop_process();
 }
 
 void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
@@ -116,6 +157,7 @@ void DeviceClient::end_process() {
 // A task sent ahead is lost with its process.
 void DeviceClient::drop_process() {
   process_.reset();
+  joining_ = false;
   open_id_ = queued_id_ = 0;
 }
 

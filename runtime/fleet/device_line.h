@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/evaluator/device_client.h"
+#include "runtime/evaluator/evaluation_job.h"
+#include "runtime/evaluator/problem_history.h"
+#include "runtime/fleet/device_breaker.h"
+
+namespace ak::runtime {
+
+/// A device of an evaluator: its worker, what that has open, and the jobs that it holds the lease of.
+struct DeviceLine {
+  DeviceLine(DevicePlace where, std::vector<std::string> argv, bool watched)
+      : place(std::move(where)), client(std::move(argv), watched) {}
+
+  const DevicePlace place;
+  DeviceClient client;
+  std::shared_ptr<const DeviceFacts> device;  ///< null: its worker has not said yet which it is
+  DeviceBreaker breaker;
+  std::chrono::steady_clock::time_point seen = {};  ///< when it last had a worker
+
+  EvaluationJob* running = nullptr;           ///< null: none, or a baseline
+  EvaluationJob* queued = nullptr;            ///< sent ahead; null: none
+  std::shared_ptr<const OpenProblem> opened;  ///< on the device
+  ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
+};
+
+}  // namespace ak::runtime
