@@ -92,8 +92,13 @@ Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const 
   return builder;
 }
 
-std::size_t DataStore::working_bytes(const WorkloadLayout& workload) const {
-  return reference_.working_bytes(workload);
+bool DataStore::reference_has_room(const WorkloadLayout& workload) const try {
+  const std::size_t bytes = reference_.working_bytes(workload);
+  if (bytes > 0) const DeviceBuffer room(bytes, "the reference's memory");
+  return true;
+} catch (const CudaError& error) {
+  if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+  return false;
 }
 
 void DataStore::make_room(std::size_t bytes) {

@@ -71,8 +71,8 @@ class DataStore {
   [[nodiscard]] std::optional<Outcome> make_references(DataSetBuilder& builder);
   /// Milliseconds spent on making data sets since the last call.
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
-  /// As Reference::working_bytes().
-  [[nodiscard]] std::size_t working_bytes(const WorkloadLayout& workload) const;
+  /// Whether the device has the memory left that the reference wants for this (Reference::working_bytes()).
+  [[nodiscard]] bool reference_has_room(const WorkloadLayout& workload) const;
   /// Forgets everything: after a candidate may have written where it should not.
   void clear() { sets_.clear(); }
 

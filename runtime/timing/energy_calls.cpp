@@ -33,11 +33,15 @@ Result<EnergyCalls, Outcome> EnergyCalls::create(RunContext& run_context, DataSt
   const auto wanted = static_cast<std::size_t>(
       std::clamp(std::ceil(kTurnNs / std::max(call_ns, 1.0)), double{kMinSets}, double{kMaxSets}));
   while (calls.sets_.size() < wanted) {
-    auto failed = calls.add_set(target);
-    if (!failed) continue;
-    // Fewer have to do where so many do not fit.
-    if (failed->status == Status::out_of_memory && !calls.sets_.empty()) break;
-    return *failed;
+    if (auto failed = calls.add_set(target)) {
+      // Fewer have to do where so many do not fit.
+      if (failed->status == Status::out_of_memory && !calls.sets_.empty()) break;
+      return *failed;
+    }
+    // Nor may they take the memory in which their results are computed.
+    if (calls.sets_.size() == 1 || store.reference_has_room(target.workload)) continue;
+    calls.sets_.pop_back();
+    break;
   }
   calls.choose_turns(std::max(call_ns, 1.0));
   return calls;

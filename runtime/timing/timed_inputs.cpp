@@ -48,12 +48,11 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
 }
 
 std::optional<Outcome> TimedInputs::make_places() {
-  const WorkloadLayout& workload = *runs_.front().front().data().workload;
-  if (places_beside_reference(store_->working_bytes(workload))) return std::nullopt;
+  if (places_beside_reference()) return std::nullopt;
   for (const PlacesChoice& choice : kPlaces) {
     // Data sets that are kept for later have to go before outputs do.
     if (&choice != std::begin(kPlaces)) store_->clear();
-    if (try_places(choice.places, choice.side, 0)) return std::nullopt;
+    if (try_places(choice.places, choice.side)) return std::nullopt;
   }
   return Outcome{.status = Status::out_of_memory,
                  .stage = StageId::time,
@@ -61,26 +60,28 @@ std::optional<Outcome> TimedInputs::make_places() {
                      "workload {} does not fit the device with what its checks need, nor do "
                      "its outputs fit the host's memory: choose smaller shapes, or wait for what else uses "
                      "the device",
-                     workload.name),
+                     workload().name),
                  .diagnostics = {}};
 }
 
 /// Contents that change have their references computed while all of this holds its memory, and a process that finds too
 /// little on the GPU computes on the CPU, a hundred times slower: a second data set goes first.
-bool TimedInputs::places_beside_reference(std::size_t working_bytes) {
-  if (builders_.empty() || working_bytes == 0) return false;
-  if (try_places(kMaxChecks, MemorySide::device, working_bytes)) return true;
+bool TimedInputs::places_beside_reference() {
+  if (builders_.empty()) return false;
+  const auto fits = [&](std::size_t places) {
+    return try_places(places, MemorySide::device) && store_->reference_has_room(workload());
+  };
+  if (fits(kMaxChecks)) return true;
   store_->clear();
-  if (try_places(1, MemorySide::device, working_bytes)) return true;
+  if (fits(1)) return true;
   if (calls_ > 1 || builders_.size() == 1) return false;
   for (auto& of_kernel : runs_) of_kernel.pop_back();
   builders_.pop_back();
-  return try_places(1, MemorySide::device, working_bytes);
+  return fits(1);
 }
 
-bool TimedInputs::try_places(std::size_t wanted, MemorySide side, std::size_t left_bytes) try {
+bool TimedInputs::try_places(std::size_t wanted, MemorySide side) try {
   outputs_.emplace(*run_context_, runs_.front().front(), wanted, runs_.size(), runs_.front().size(), side);
-  if (left_bytes > 0) const DeviceBuffer room(left_bytes, "the reference's memory");
   reservoir_.emplace(outputs_->places());
   kept_.resize(outputs_->places());
   return true;

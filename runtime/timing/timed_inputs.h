@@ -108,10 +108,11 @@ class TimedInputs {
                                                Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<TimedFault> prepare_changed(std::size_t set);
   [[nodiscard]] std::optional<Outcome> make_places();
-  /// False where they do not fit beside what a reference process wants of the GPU; nothing to do for others.
-  [[nodiscard]] bool places_beside_reference(std::size_t working_bytes);
-  /// False where so many places do not fit there, with the memory of the device that is to be left.
-  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side, std::size_t left_bytes);
+  /// False where they do not fit beside what the reference wants of the device.
+  [[nodiscard]] bool places_beside_reference();
+  /// False where so many places do not fit there.
+  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side);
+  [[nodiscard]] const WorkloadLayout& workload() const { return *runs_.front().front().data().workload; }
   [[nodiscard]] std::optional<TimedFault> verify_sample(std::size_t place, const std::string& when,
                                                         std::span<std::vector<CheckRecord>* const> records);
   [[nodiscard]] std::optional<TimedFault> verify_calls(std::size_t place, std::size_t which,
