@@ -22,6 +22,7 @@ class ByteRelay {
   ByteRelay(SecureStream& stream, int in, int out) : stream_(stream), in_(in), out_(out) {}
 
   RelayEnd run() {
+    take_frames();  // that came with the greeting
     for (;;) {
       if (in_ended_ && !stream_.has_unsent()) return RelayEnd::local;
       if (gone_ && to_out_.empty()) return RelayEnd::gone;
@@ -52,10 +53,15 @@ class ByteRelay {
   void take_from_stream() {
     if (!to_out_.empty()) return;
     gone_ = !stream_.read_some();
+    take_frames();
+  }
+
+  void take_frames() {
     while (const auto content = stream_.next()) {
       to_out_ += *content;
       heard_ = steady_clock::now();
     }
+    if (stream_.last()) gone_ = true;
   }
 
   void take_from_in() {

@@ -14,7 +14,7 @@ inline constexpr std::chrono::milliseconds kRelayHeartbeat{1'000}, kRelaySilence
 /// Why a relay ended.
 enum class RelayEnd {
   local,  ///< nothing more comes from here
-  gone,   ///< the connection was closed
+  gone,   ///< the connection was closed; SecureStream::last() says whether in order
   silent
 };
 

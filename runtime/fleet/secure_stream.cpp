@@ -155,10 +155,14 @@ SecureStream::~SecureStream() {
 }
 
 void SecureStream::send(std::string_view bytes) {
+  seal(bytes, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
+}
+
+void SecureStream::seal(std::string_view bytes, unsigned char tag) {
   AK_ASSERT(bytes.size() <= kFrameBytes, "a frame has a limit");
   std::string sealed(bytes.size() + kSealBytes, '\0');
   crypto_secretstream_xchacha20poly1305_push(&push_, raw(sealed), nullptr, raw(bytes), bytes.size(), nullptr,
-                                             0, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
+                                             0, tag);
   outbox_ += length_of(sealed.size());
   outbox_ += sealed;
 }
@@ -184,21 +188,34 @@ bool SecureStream::read_some() {
 }
 
 std::optional<std::string> SecureStream::next() {
-  if (inbox_.size() < kLengthBytes) return std::nullopt;
+  if (last_ || inbox_.size() < kLengthBytes) return std::nullopt;
   const std::size_t length = length_in(inbox_);
   if (length < kSealBytes || length > kFrameBytes + kSealBytes) fail(ExitCode::environment, "{}", kNoToken);
   if (inbox_.size() < kLengthBytes + length) return std::nullopt;
   std::string content(length - kSealBytes, '\0');
-  const int status = crypto_secretstream_xchacha20poly1305_pull(&pull_, raw(content), nullptr, nullptr,
-                                                                raw(std::string_view(inbox_)) + kLengthBytes,
-                                                                length, nullptr, 0);
+  unsigned char tag = 0;
+  const int status = crypto_secretstream_xchacha20poly1305_pull(
+      &pull_, raw(content), nullptr, &tag, raw(std::string_view(inbox_)) + kLengthBytes, length, nullptr, 0);
   if (status != 0) fail(ExitCode::environment, "{}", kNoToken);
   inbox_.erase(0, kLengthBytes + length);
+  if (tag == crypto_secretstream_xchacha20poly1305_TAG_FINAL) {
+    last_ = std::move(content);
+    return std::nullopt;
+  }
   return content;
 }
 
 void SecureStream::send_all(std::string_view bytes, TimePoint deadline) {
   send(bytes);
+  drain(deadline);
+}
+
+void SecureStream::send_last(std::string_view bytes, TimePoint deadline) {
+  seal(bytes, crypto_secretstream_xchacha20poly1305_TAG_FINAL);
+  drain(deadline);
+}
+
+void SecureStream::drain(TimePoint deadline) {
   write_all(socket_.get(), std::string_view(outbox_).substr(sent_), deadline);
   outbox_.clear();
   sent_ = 0;

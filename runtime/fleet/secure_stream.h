@@ -58,18 +58,26 @@ class SecureStream {
   /// Takes what has come; false when the connection is gone. Throws Error(environment) for a frame that was not made
   /// with the token.
   [[nodiscard]] bool read_some();
-  /// The content of the next whole frame that has come; empty ones are signs of life.
+  /// The content of the next whole frame that has come; empty ones are signs of life. None after the last one.
   [[nodiscard]] std::optional<std::string> next();
 
   /// Blocking, for the first frames of a connection: until `deadline` at most, else Error(environment).
   void send_all(std::string_view bytes, std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] std::string receive(std::chrono::steady_clock::time_point deadline);
+  /// As send_all(), and nothing follows: the other end knows that the connection did not break off.
+  void send_last(std::string_view bytes, std::chrono::steady_clock::time_point deadline);
+  /// What the other end sent so, once it was taken with next().
+  [[nodiscard]] const std::optional<std::string>& last() const { return last_; }
 
  private:
+  void seal(std::string_view bytes, unsigned char tag);
+  void drain(std::chrono::steady_clock::time_point deadline);
+
   FileDescriptor socket_;
   crypto_secretstream_xchacha20poly1305_state push_{}, pull_{};
   std::string outbox_, inbox_;
   std::size_t sent_ = 0;  ///< of outbox_
+  std::optional<std::string> last_;
 };
 
 }  // namespace ak::runtime

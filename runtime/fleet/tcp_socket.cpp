@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/fleet/tcp_socket.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -43,9 +44,29 @@ FileDescriptor open_socket(const addrinfo& address) {
   return FileDescriptor(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol));
 }
 
+/// Listens at one address; where that fails errno says why.
+FileDescriptor listen_at(const addrinfo& address, bool shared) {
+  FileDescriptor listening = open_socket(address);
+  if (!listening) return listening;
+  set(listening, SOL_SOCKET, SO_REUSEADDR);
+  if (shared) set(listening, SOL_SOCKET, SO_REUSEPORT);
+  // A connection may be gone again, or another process's, when it is accepted.
+  ::fcntl(listening.get(), F_SETFL, O_NONBLOCK);
+  if (::bind(listening.get(), address.ai_addr, address.ai_addrlen) == 0 &&
+      ::listen(listening.get(), kBacklog) == 0)
+    return listening;
+  const int reason = errno;
+  listening.reset();
+  errno = reason;
+  return listening;
+}
+
+/// This machine has no such address. One that another run listens at is not passed over.
+bool has_no_such_address(int reason) { return reason == EADDRNOTAVAIL || reason == EAFNOSUPPORT; }
+
 bool is_port(const std::string& text) {
   return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == std::string::npos &&
-         std::stoi(text) <= 65'535;
+         std::stoi(text) >= 1 && std::stoi(text) <= 65'535;
 }
 
 }  // namespace
@@ -68,13 +89,19 @@ std::string to_string(const FleetAddress& address) {
 
 FileDescriptor listen_on(const FleetAddress& address, bool shared) {
   const Addresses found = addresses_of(address, AI_PASSIVE);
-  FileDescriptor listening = open_socket(*found);
-  set(listening, SOL_SOCKET, SO_REUSEADDR);
-  if (shared) set(listening, SOL_SOCKET, SO_REUSEPORT);
-  if (!listening || ::bind(listening.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      ::listen(listening.get(), kBacklog) != 0)
-    fail(ExitCode::environment, "listening on {}: {}", to_string(address), std::strerror(errno));
-  return listening;
+  int reason = EADDRNOTAVAIL;
+  for (const addrinfo* one = found.get(); one != nullptr && has_no_such_address(reason); one = one->ai_next) {
+    FileDescriptor listening = listen_at(*one, shared);
+    if (listening) return listening;
+    reason = errno;
+  }
+  fail(ExitCode::environment, "listening on {}: {}", to_string(address), std::strerror(reason));
+}
+
+FileDescriptor accept_at(const FileDescriptor& listening) {
+  FileDescriptor socket(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (socket) set(socket, IPPROTO_TCP, TCP_NODELAY);
+  return socket;
 }
 
 FileDescriptor connect_to(const FleetAddress& address) {

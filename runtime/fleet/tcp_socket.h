@@ -12,13 +12,17 @@ struct FleetAddress {
   std::string host, port;
 };
 
-/// "HOST:PORT", "[::1]:7777", or a port alone: of this machine's loopback. Throws Error(usage) saying what was expected.
+/// "HOST:PORT", "[::1]:7777", or a port alone: of this machine's loopback. Port 0, which no other end would know, is
+/// none. Throws Error(usage) saying what was expected.
 [[nodiscard]] FleetAddress parse_fleet_address(const std::string& text);
 [[nodiscard]] std::string to_string(const FleetAddress& address);
 
-/// A socket that listens there. @param shared others of this user may listen there, too, and each connection goes to
+/// A socket that listens there, at the first of the host's addresses that this machine has. @param shared others of this user may listen there, too, and each connection goes to
 /// one of them. Throws Error(environment) with the system's reason.
 [[nodiscard]] FileDescriptor listen_on(const FleetAddress& address, bool shared);
+
+/// A connection that waits at a listening socket; none where it has gone again. Never blocks.
+[[nodiscard]] FileDescriptor accept_at(const FileDescriptor& listening);
 
 /// A connected socket. Throws Error(environment) with the system's reason.
 [[nodiscard]] FileDescriptor connect_to(const FleetAddress& address);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/fleet/secure_stream.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -156,8 +158,56 @@ TEST_CASE("an address is a host and a port, or a port of this machine") {
   CHECK(to_string(parse_fleet_address("7777")) == "127.0.0.1:7777");
   CHECK(to_string(parse_fleet_address("gpu7:80")) == "gpu7:80");
   CHECK(to_string(parse_fleet_address("[::1]:7777")) == "[::1]:7777");
-  for (const char* wrong : {"", "gpu7:", ":80", "gpu7:http", "gpu7:70000"})
+  for (const char* wrong : {"", "0", "gpu7:", ":80", "gpu7:0", "gpu7:http", "gpu7:70000"})
     CHECK_THROWS_WITH(parse_fleet_address(wrong), Catch::Contains("expected HOST:PORT"));
+}
+
+TEST_CASE("a connection that has gone is not waited for, and one that is there delays no small messages") {
+  const FileDescriptor listening = listen_on({.host = "127.0.0.1", .port = "0"}, true);
+  CHECK_FALSE(accept_at(listening));
+  const FileDescriptor calling =
+      connect_to({.host = "127.0.0.1", .port = std::to_string(port_of(listening))});
+  const FileDescriptor called = accept_at(listening);
+  REQUIRE(called);
+  for (const FileDescriptor* end : {&calling, &called}) {
+    int no_delay = 0;
+    socklen_t size = sizeof no_delay;
+    REQUIRE(::getsockopt(end->get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, &size) == 0);
+    CHECK(no_delay != 0);
+  }
+}
+
+TEST_CASE("the last frame is known as one, and nothing after it is taken") {
+  const testing::TemporaryFolder folder;
+  const FleetToken token(secret_file(folder, "token", kToken));
+  auto ends = socket_pair();
+  Connection both(std::move(ends[0]), std::move(ends[1]), token, token);
+  const auto deadline = testing::out_of_patience();
+  both.worker->send_all("first", deadline);
+  both.worker->send_last("the end", deadline);
+  both.worker->send_all("more", deadline);
+  CHECK(both.controller->receive(deadline) == "first");
+  CHECK_FALSE(both.controller->last());
+  both.worker.reset();
+  CHECK_THAT(fault_of(*both.controller), Catch::Contains("closed the connection"));
+  CHECK(both.controller->last() == "the end");
+}
+
+TEST_CASE("a relay passes on what came along with the greeting") {
+  const testing::TemporaryFolder folder;
+  const FleetToken token(secret_file(folder, "token", kToken));
+  auto ends = socket_pair(), near = socket_pair();
+  Connection both(std::move(ends[0]), std::move(ends[1]), token, token);
+  const auto deadline = testing::out_of_patience();
+  both.controller->send_all("greeting", deadline);
+  both.controller->send_all("message", deadline);
+  CHECK(both.worker->receive(deadline) == "greeting");
+  REQUIRE(::shutdown(near[0].get(), SHUT_WR) == 0);
+  CHECK(relay(*both.worker, near[1].get(), near[1].get()) == RelayEnd::local);
+  near[1].reset();
+  std::array<char, 100> got{};
+  REQUIRE(::read(near[0].get(), got.data(), got.size()) == 7);
+  CHECK(std::string(got.data()) == "message");
 }
 
 TEST_CASE("a relay moves more than it holds in both directions at once, and all of it before the end") {
