@@ -143,6 +143,7 @@ PoolDevices read_listen(const JsonReader& entry, const std::filesystem::path& fo
     found.places = cpu_devices(where, command, count);
   else
     found.places.assign(static_cast<std::size_t>(count), {.name = where, .worker_command = command});
+  for (DevicePlace& place : found.places) place.connects = true;
   return found;
 }
 

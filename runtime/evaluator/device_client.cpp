@@ -35,7 +35,7 @@ DeviceClient::~DeviceClient() { end_process(); }
 
 void DeviceClient::start_process() {
   process_ = std::make_unique<WorkerProcess>(argv_);
-  opened_ = confined_ = used_ = false;
+  opened_ = confined_ = used_ = had_candidate_ = false;
 }
 
 void DeviceClient::ensure_process() {
@@ -89,7 +89,7 @@ void DeviceClient::join(bool describe) {
   described_id_ = describe ? send("describe", Json::object()) : 0;
 }
 
-std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined() {
+std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined(TimePoint now) {
   AK_ASSERT(joining_, "what was asked is answered");
   if (!greeted_) {
     const auto hello = process_->poll_hello();
@@ -99,20 +99,25 @@ std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined() {
       fail(ExitCode::environment, "{}", hello->error().message);
     }
     greeted_ = true;
+    described_by_ = now + kDescribeLimit;
   }
   if (described_id_ == 0) {
     joining_ = false;
     return std::vector<DeviceFacts>{};
   }
   const WorkerReply reply = process_->receive(steady_clock::now());
-  if (std::holds_alternative<WorkerTimeout>(reply)) return std::nullopt;
+  if (std::holds_alternative<WorkerTimeout>(reply) && now < described_by_) return std::nullopt;
   joining_ = false;
   return take_devices(reply, described_id_);
 }
 
-void DeviceClient::drop_if_lost() {
-  if (!process_ || busy() || joining_) return;
-  if (!std::holds_alternative<WorkerTimeout>(process_->receive(steady_clock::now()))) drop_process();
+std::optional<std::string> DeviceClient::drop_if_lost() {
+  if (!process_ || busy() || joining_) return std::nullopt;
+  const WorkerReply reply = process_->receive(steady_clock::now());
+  if (std::holds_alternative<WorkerTimeout>(reply)) return std::nullopt;
+  drop_process();
+  const auto* lost = std::get_if<WorkerLost>(&reply);
+  return "the device worker " + (lost != nullptr ? lost->reason : "said what it was not asked");
 }
 
 void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
@@ -120,16 +125,18 @@ void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
   AK_ASSERT(!busy(), "problems are opened between tasks");
   problem_ = std::move(problem);
   opened_ = false;
+  // The interpreter of a reference is started before the process is confined.
+  if (confined_ && problem_->python) end_process();
 }
 
 void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   AK_ASSERT(!busy() && problem_ != nullptr, "one task at a time, of an open problem");
-  if (!opened_ && confined_ && problem_->python) end_process();
   ensure_process();
   prints_.clear();
   const bool opening = !opened_;
   if (opening) open_id_ = send("open", to_json(*problem_));
   opened_ = confined_ = true;
+  had_candidate_ = had_candidate_ || !task.image.image.empty();
   asked_.emplace(task, *problem_);
   begin(send("evaluate", to_json(task)), deadline, opening);
 }
@@ -138,6 +145,7 @@ void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit
   AK_ASSERT(can_queue(), "one task is sent ahead at a time");
   queued_limit_ = limit;
   queued_asked_.emplace(task, *problem_);
+  had_candidate_ = had_candidate_ || !task.image.image.empty();
   queued_id_ = send("evaluate", to_json(task));
 }
 
@@ -276,6 +284,7 @@ DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
       finish(Status::infrastructure_error,
              fmt::format("the device worker {} ({}: {})", lost.reason, clock_.activity(), clock_.what()));
   if (lost.broke_protocol) finished.took_worker_down = began;
+  if (lost.exit_code == kExitConnectionLost) finished.took_worker_down = false;
   return finished;
 }
 

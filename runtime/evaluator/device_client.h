@@ -48,14 +48,18 @@ class DeviceClient {
   void join(bool describe);
   [[nodiscard]] bool joining() const noexcept { return joining_; }
   /// What join() asked for, once it is there. Throws Error(environment) when the worker is lost or refuses; it is
-  /// gone then.
-  [[nodiscard]] std::optional<std::vector<DeviceFacts>> poll_joined();
-  /// Between tasks: notices that the worker has gone meanwhile, or says what it was not asked, and forgets it.
-  void drop_if_lost();
+  /// gone then. So it is when it has greeted and does not say within a minute what it sees.
+  [[nodiscard]] std::optional<std::vector<DeviceFacts>> poll_joined(TimePoint now);
+  /// Between tasks: notices that the worker has gone meanwhile, or says what it was not asked, and forgets it. Why, if
+  /// so.
+  [[nodiscard]] std::optional<std::string> drop_if_lost();
   /// There is a process, or a launcher's.
   [[nodiscard]] bool has_process() const noexcept { return process_ != nullptr; }
+  /// There is one, and a candidate was given to it.
+  [[nodiscard]] bool had_candidate() const noexcept { return process_ != nullptr && had_candidate_; }
 
-  /// The problem of the tasks that follow; opened in every worker process that has not done so.
+  /// The problem of the tasks that follow; opened in every worker process that has not done so. A process that cannot
+  /// open it any more is ended.
   void open(std::shared_ptr<const OpenProblem> problem);
   /// Starts a task; requires !busy() and an open problem.
   /// @param deadline when the task as a whole ends as `timeout`.
@@ -106,9 +110,11 @@ class DeviceClient {
   bool joining_ = false;            ///< an answer to join() is awaited
   bool greeted_ = false;            ///< the process that joins has answered hello
   std::uint64_t described_id_ = 0;  ///< of what join() asked; 0: nothing
+  TimePoint described_by_ = {};     ///< when that has to be answered, once it has greeted
   bool opened_ = false;             ///< by the running process; true once asked for
   bool confined_ = false;  ///< the running process has opened a problem, and can start no other process since
   bool used_ = false;      ///< the running process has had a task, and with it perhaps a candidate
+  bool had_candidate_ = false;  ///< the running process was given one
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;  ///< 0: no answer is awaited
   std::optional<AskedOfDevice> asked_, queued_asked_;
   std::chrono::milliseconds queued_limit_{0};

@@ -35,8 +35,16 @@ EvaluationJob* DeviceSchedule::next_job(const DeviceLine& line) const {
 
 bool DeviceSchedule::may_run(const EvaluationJob& job, const DeviceLine& line) const {
   if (!job.problem->ready() || same_program_runs(job)) return false;
-  if (job.lost_on == &line && pool_.has_other(line)) return false;
-  return !job.asks_its_own() || pool_.decides(line);
+  if (is_kept_elsewhere(job, line)) return false;
+  if (job.asks_its_own()) return pool_.decides(line);
+  return job.lost_on != &line || !pool_.has_other(line);
+}
+
+// A device that starts a process for the job has a claim on it, unless that lasts too long.
+bool DeviceSchedule::is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const {
+  return std::ranges::any_of(pool_.lines(), [&](const DeviceLine& other) {
+    return &other != &line && other.fresh_for == &job && pool_.awaited(other);
+  });
 }
 
 // Its results will serve for this one, too.
@@ -71,9 +79,11 @@ void DeviceSchedule::feed(DeviceLine& line) {
 void DeviceSchedule::run_next(DeviceLine& line) {
   while (EvaluationJob* job = next_job(line)) {
     if (end_without_run_(*job)) continue;
-    if (job->request.fresh_process) start_fresh_process(line, *job);
+    if (job->request.fresh_process) ask_for_fresh_process(line, *job);
     line.opened = open_problem(*job, line);
     line.client.open(line.opened);
+    // A new worker may have to wait for its turn elsewhere, and joins again meanwhile.
+    if (pool_.pooled() && !line.client.has_process()) return static_cast<void>(pool_.ready(line));
     return wants_baseline(*job, line) ? start_baseline(line, *job) : start(line, *job);
   }
 }
@@ -94,18 +104,31 @@ void DeviceSchedule::requeue_lost_task(DeviceLine& line) {
   if (EvaluationJob* lost = std::exchange(line.queued, nullptr)) waiting_.add_first(*lost);
 }
 
-/// In the handler of an error: where it may be this device's alone, what the device held goes to another, once. Else
-/// the error goes on.
+/// In the handler of an error: where it may be this device's alone, what the device held goes to another, once; the job
+/// ends that two devices have failed with. Else the error goes on.
 void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   const bool lost_before = line.running != nullptr && line.running->lost_on != nullptr;
-  if (error.code() != ExitCode::environment || lost_before || !pool_.pooled() || !pool_.has_other(line))
+  if (error.code() != ExitCode::environment || !pool_.pooled() || !(lost_before || pool_.has_other(line)))
     throw;
   if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
   if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
-    job->lost_on = &line;
-    waiting_.add_first(*job);
+    if (lost_before) {
+      give_up(*job, error);
+    } else {
+      job->lost_on = &line;
+      waiting_.add_first(*job);
+    }
   }
   pool_.note_loss(line, error.what());
+}
+
+void DeviceSchedule::give_up(EvaluationJob& job, const Error& error) {
+  Finished& ended = given_up_.emplace_back();
+  ended.job = &job;
+  ended.finish.answer.outcome = {.status = Status::infrastructure_error,
+                                 .stage = StageId::check,
+                                 .message = error.what(),
+                                 .diagnostics = {}};
 }
 
 bool DeviceSchedule::send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on) {
@@ -116,17 +139,25 @@ bool DeviceSchedule::send_elsewhere(EvaluationJob& job, const DeviceLine& lost_o
 }
 
 // Its baselines are timed again alongside it.
-void DeviceSchedule::start_fresh_process(DeviceLine& line, EvaluationJob& job) {
-  if (std::exchange(job.in_fresh_process, true)) return;
-  line.client.abandon();
-  history(job).set_baseline_timed(false);
+void DeviceSchedule::ask_for_fresh_process(DeviceLine& line, EvaluationJob& job) {
+  if (line.fresh_for != &job) {
+    release(job);
+    line.fresh_for = &job;
+    history(job).set_baseline_timed(false);
+  }
+  if (line.client.had_candidate()) line.client.abandon();
+}
+
+void DeviceSchedule::release(const EvaluationJob& job) {
+  for (DeviceLine& line : pool_.lines())
+    if (line.fresh_for == &job) line.fresh_for = nullptr;
 }
 
 // ---- tasks
 
-// In a pool on the first device, where what decides is timed.
+// In a pool where what decides is timed.
 bool DeviceSchedule::wants_baseline(const EvaluationJob& job, const DeviceLine& line) const {
-  return options_.time_baseline && !pool_.other_device(line) && job.request.depth == Depth::time &&
+  return options_.time_baseline && pool_.decides(line) && job.request.depth == Depth::time &&
          !job.request.profile && !history(job).baseline_timed();
 }
 
@@ -140,6 +171,7 @@ void DeviceSchedule::start_baseline(DeviceLine& line, const EvaluationJob& job) 
 void DeviceSchedule::start(DeviceLine& line, EvaluationJob& job) {
   mark_started(job);
   line.running = &job;
+  line.fresh_for = nullptr;
   waiting_.remove(job);
   line.client.start(tasks_.evaluation(job, history(job)), job.started + tasks_.time_limit(job));
 }
@@ -152,7 +184,10 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::poll() {
     if (!ended) continue;
     if (auto finished = take(line, std::move(*ended))) return finished;
   }
-  return std::nullopt;
+  if (given_up_.empty()) return std::nullopt;
+  Finished ended = std::move(given_up_.front());
+  given_up_.pop_front();
+  return ended;
 }
 
 std::optional<DeviceFinish> DeviceSchedule::poll(DeviceLine& line) {
@@ -169,7 +204,8 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
   const bool lost = outcome.status == Status::infrastructure_error && !line.client.has_process();
   lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
   if (line.baseline_of != nullptr) {
-    std::exchange(line.baseline_of, nullptr)->keep_baselines(std::move(finish.answer));
+    std::exchange(line.baseline_of, nullptr)
+        ->keep_baselines(std::move(finish.answer), pool_.other_device(line));
     return std::nullopt;
   }
   EvaluationJob* ended = std::exchange(line.running, nullptr);
@@ -180,6 +216,12 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
   if (ended == nullptr) return std::nullopt;  // cancelled
   ended->result.device = pool_.other_device(line);
   return Finished{.job = ended, .finish = std::move(finish), .lost_on = lost ? &line : nullptr};
+}
+
+void DeviceSchedule::remove(const EvaluationJob& job) {
+  waiting_.remove(job);
+  release(job);
+  std::erase_if(given_up_, [&](const Finished& ended) { return ended.job == &job; });
 }
 
 void DeviceSchedule::cancel(const EvaluationJob& job) {
@@ -200,6 +242,7 @@ void DeviceSchedule::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 DeviceSchedule::TimePoint DeviceSchedule::wake_up() const {
+  if (!given_up_.empty()) return TimePoint{};  // at once
   TimePoint first = TimePoint::max();
   for (const DeviceLine& line : pool_.lines())
     if (line.client.busy()) first = std::min(first, line.client.wake_up());

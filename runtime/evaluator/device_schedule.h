@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -41,7 +42,7 @@ class DeviceSchedule {
   /// The job waits for a device from now on, and stays where it is until it is removed or finished.
   void add(EvaluationJob& job) { waiting_.add(job); }
   /// It need not wait any more.
-  void remove(const EvaluationJob& job) { waiting_.remove(job); }
+  void remove(const EvaluationJob& job);
   /// The same; where its task runs or was sent ahead the worker goes with it.
   void cancel(const EvaluationJob& job);
 
@@ -51,10 +52,10 @@ class DeviceSchedule {
     const DeviceLine* lost_on = nullptr;  ///< whose worker was lost with the task
   };
   /// The next task of a job that has ended. Throws Error when a problem cannot be opened: no device, no memory. In a
-  /// pool the others go on then.
+  /// pool with other devices one of these tries then; where that fails, too, the job ends.
   [[nodiscard]] std::optional<Finished> poll();
-  /// Gives a job whose task was lost to another device of a pool. False when that has happened before, or there is none:
-  /// the job ends.
+  /// Gives a job whose task was lost to another device of a pool, or once more to the one that decides where the job
+  /// asks its own. False when that has happened before, or there is no other: the job ends.
   [[nodiscard]] bool send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on);
   /// Gives jobs to the devices that have room.
   void feed();
@@ -84,7 +85,10 @@ class DeviceSchedule {
   void run_next(DeviceLine& line);
   void requeue_lost_task(DeviceLine& line);
   void survive(DeviceLine& line, const Error& error);
-  void start_fresh_process(DeviceLine& line, EvaluationJob& job);
+  void give_up(EvaluationJob& job, const Error& error);
+  void ask_for_fresh_process(DeviceLine& line, EvaluationJob& job);
+  [[nodiscard]] bool is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const;
+  void release(const EvaluationJob& job);
   [[nodiscard]] bool wants_baseline(const EvaluationJob& job, const DeviceLine& line) const;
   void start_baseline(DeviceLine& line, const EvaluationJob& job);
   void start(DeviceLine& line, EvaluationJob& job);
@@ -96,6 +100,7 @@ class DeviceSchedule {
   Environment environment_;
   DeviceTasks tasks_;
   WaitingJobs waiting_;
+  std::deque<Finished> given_up_;  ///< which no device could run
 };
 
 }  // namespace ak::runtime

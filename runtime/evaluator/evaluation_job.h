@@ -38,7 +38,6 @@ struct EvaluationJob {
   std::vector<WorkloadPlan> rival_plans = {};  ///< of the same workloads, in the same order
 
   // On a device:
-  bool in_fresh_process = false;        ///< the process that request.fresh_process asks for has begun
   TimePoint started = {};               ///< the epoch: not yet
   const DeviceLine* lost_on = nullptr;  ///< whose worker was lost with it: it goes to another, once
 

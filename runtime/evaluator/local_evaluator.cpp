@@ -204,7 +204,7 @@ std::optional<Outcome> LocalEvaluator::judge(EvaluationJob& job) {
   if (job.result.score_ns) history(request).note_score(job.result);
   if (!request.rival && request.library.empty() && !request.profile)
     known_.remember(request.candidate.name, job.result);
-  if (request.depth == Depth::time && !job.result.device) history(request).hand_over_baselines(job.result);
+  if (request.depth == Depth::time) history(request).hand_over_baselines(job.result);
   return std::nullopt;
 }
 

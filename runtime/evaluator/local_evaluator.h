@@ -41,6 +41,7 @@ struct DevicePlace {
   std::string name;                         ///< for people: "cuda:1", "ssh gpu7, cuda:0"
   std::vector<std::string> worker_command;  ///< as EvaluatorOptions::worker_command; empty: that one
   int ordinal = 0;                          ///< of the GPUs that its worker sees
+  bool connects = false;  ///< a worker of somebody else's takes the place, and may be another each time
 };
 
 struct EvaluatorOptions {

@@ -19,10 +19,14 @@ class DeviceBreaker {
   /// minutes (chosen).
   static constexpr std::chrono::seconds kFirstRest{1}, kLongestRest{300};
 
+  explicit DeviceBreaker(std::chrono::seconds longest_rest = kLongestRest) : longest_rest_(longest_rest) {}
+
   /// A task was answered.
   void note_answer() { losses_ = 0; }
   /// The worker was lost, or did not start. True when the device rests from now on.
   bool note_loss(TimePoint now);
+  /// What is there now is of no use, and something else may be there later: as a loss that was one too many.
+  void rest(TimePoint now);
   /// It takes no part in this pool any more.
   void leave() { left_ = true; }
 
@@ -33,6 +37,7 @@ class DeviceBreaker {
   [[nodiscard]] TimePoint rests_until() const { return rests_until_; }
 
  private:
+  std::chrono::seconds longest_rest_;
   int losses_ = 0;  ///< since the last answer
   TimePoint rests_until_{};
   bool left_ = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -99,7 +100,7 @@ std::shared_ptr<const DeviceFacts> DevicePool::other_device(const DeviceLine& li
 
 bool DevicePool::ready(DeviceLine& line) {
   if (!pooled_) return true;
-  line.client.drop_if_lost();
+  if (const auto reason = line.client.drop_if_lost()) note_loss(line, *reason);
   // A worker elsewhere may come back on another GPU.
   if (!line.client.has_process()) line.device.reset();
   const bool passes = line.breaker.lets_pass(steady_clock::now());
@@ -110,11 +111,13 @@ bool DevicePool::ready(DeviceLine& line) {
 
 bool DevicePool::decides(const DeviceLine& line) const {
   if (!pooled_ || options_.device == DeviceKind::emulator) return true;  // costs are the same everywhere
-  const auto now = steady_clock::now();
-  const auto first = std::ranges::find_if(lines_, [&](const DeviceLine& one) {
-    return usable(one) || (one.breaker.lets_pass(now) && now - one.seen < kAbsence);
-  });
+  const auto first = std::ranges::find_if(lines_, [&](const DeviceLine& one) { return awaited(one); });
   return first != lines_.end() && &*first == &line;
+}
+
+bool DevicePool::awaited(const DeviceLine& line) const {
+  const auto now = steady_clock::now();
+  return !pooled_ || usable(line) || (line.breaker.lets_pass(now) && now - line.seen < kAbsence);
 }
 
 bool DevicePool::has_other(const DeviceLine& line) const {
@@ -139,39 +142,46 @@ void DevicePool::poll() {
 
 void DevicePool::take_joined(DeviceLine& line) {
   try {
-    if (const auto devices = line.client.poll_joined()) admit(line, *devices);
+    if (const auto devices = line.client.poll_joined(steady_clock::now())) admit(line, *devices);
   } catch (const Error& error) {
     note_loss(line, error.what());
   }
 }
 
 void DevicePool::admit(DeviceLine& line, const std::vector<DeviceFacts>& devices) {
-  line.seen = steady_clock::now();
-  if (options_.device == DeviceKind::emulator) {
-    line.device = facts_;
-    return;
-  }
+  if (options_.device == DeviceKind::emulator) return settle(line, facts_);
   const DeviceFacts* found = find_ordinal(devices, line.place.ordinal);
-  const std::string why = objection(line, found);
-  if (why.empty()) {
-    line.device = std::make_shared<const DeviceFacts>(*found);
-    return;
-  }
-  line.breaker.leave();
-  line.client.abandon();
-  last_reason_ = fmt::format("{}: {}", line.place.name, why);
-  print_stderr("note: {} is left out: {}\n", line.place.name, why);
+  if (const auto wrong = objection(line, found)) return turn_away(line, *wrong);
+  settle(line, std::make_shared<const DeviceFacts>(*found));
 }
 
-/// Why a device cannot be of this pool; empty: it can.
-std::string DevicePool::objection(const DeviceLine& line, const DeviceFacts* found) const {
-  if (found == nullptr) return fmt::format("the driver reports no CUDA device {}", line.place.ordinal);
+void DevicePool::settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device) {
+  line.device = std::move(device);
+  line.seen = steady_clock::now();
+  line.objection.clear();
+}
+
+std::optional<DevicePool::Objection> DevicePool::objection(const DeviceLine& line,
+                                                           const DeviceFacts* found) const {
+  const bool lasts = !line.place.connects;
+  if (found == nullptr)
+    return Objection{fmt::format("the driver reports no CUDA device {}", line.place.ordinal), lasts};
   if (model_of(*found) != model_of(*facts_))
-    return fmt::format("it is a {}, and this run compares times of a {}", found->name, facts_->name);
+    return Objection{
+        fmt::format("it is a {}, and this run compares times of a {}", found->name, facts_->name), lasts};
   for (const DeviceLine& other : lines_)
+    // It may have left the other line, which has not noticed yet.
     if (&other != &line && other.device && !found->uuid.empty() && other.device->uuid == found->uuid)
-      return fmt::format("it is the same GPU as {}", other.place.name);
-  return "";
+      return Objection{fmt::format("it is the same GPU as {}", other.place.name), false};
+  return std::nullopt;
+}
+
+void DevicePool::turn_away(DeviceLine& line, const Objection& objection) {
+  line.client.abandon();
+  objection.lasts ? line.breaker.leave() : line.breaker.rest(steady_clock::now());
+  last_reason_ = fmt::format("{}: {}", line.place.name, objection.why);
+  if (std::exchange(line.objection, objection.why) == objection.why) return;  // it was said
+  print_stderr("note: {} is left out: {}\n", line.place.name, objection.why);
 }
 
 void DevicePool::check_presence() {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class DevicePool {
   [[nodiscard]] bool ready(DeviceLine& line);
   /// Whether what decides may run there: comparisons and final measurements stay on one GPU while it is there.
   [[nodiscard]] bool decides(const DeviceLine& line) const;
+  /// The line can take a task or has one, or did a moment ago and is starting again.
+  [[nodiscard]] bool awaited(const DeviceLine& line) const;
   /// Another line than this can take a task.
   [[nodiscard]] bool has_other(const DeviceLine& line) const;
 
@@ -55,7 +58,14 @@ class DevicePool {
   [[nodiscard]] bool usable(const DeviceLine& line) const;
   void take_joined(DeviceLine& line);
   void admit(DeviceLine& line, const std::vector<DeviceFacts>& devices);
-  [[nodiscard]] std::string objection(const DeviceLine& line, const DeviceFacts* found) const;
+  /// Why a device cannot be of this pool.
+  struct Objection {
+    std::string why;
+    bool lasts = false;  ///< trying again is of no use
+  };
+  [[nodiscard]] std::optional<Objection> objection(const DeviceLine& line, const DeviceFacts* found) const;
+  static void settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device);
+  void turn_away(DeviceLine& line, const Objection& objection);
   void check_presence();
 
   const EvaluatorOptions& options_;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +20,7 @@
 #include "core/text/json.h"
 #include "core/text/suggest.h"
 #include "runtime/fleet/byte_relay.h"
+#include "runtime/fleet/tcp_socket.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/worker_protocol.h"
 
@@ -31,6 +33,15 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kGreetingLimit{5};
 // Between two attempts of a worker: a controller that replaces a lost worker listens again in milliseconds.
 constexpr std::chrono::milliseconds kAttemptInterval{200};
+// After connections that were ended soon, doubled up to here: half of what a comparison waits for the first device.
+constexpr std::chrono::milliseconds kLongestPause{5'000};
+// Longer than the start of CUDA takes, after which a GPU is refused (chosen).
+constexpr std::chrono::seconds kSoon{10};
+// A worker that closed its end is about to exit, as in WorkerProcess.
+constexpr std::chrono::milliseconds kExitGrace{500};
+// As shells say it of a program that a signal ended.
+constexpr int kSignalBase = 128;
+constexpr int kMostExitCode = 255, kMostSignal = 64;
 // SIGKILL acts at once, unless the system holds the process in a driver's call.
 constexpr std::chrono::seconds kReapLimit{10};
 constexpr std::size_t kShownBytes = 200;
@@ -44,7 +55,7 @@ std::optional<FileDescriptor> next_connection(const FileDescriptor& listening) {
                                  {.fd = STDIN_FILENO, .events = 0, .revents = 0}}};
     ::poll(ready.data(), ready.size(), -1);
     if (ready[1].revents != 0) return std::nullopt;
-    FileDescriptor socket(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    FileDescriptor socket = accept_at(listening);
     if (socket) return socket;
   }
 }
@@ -80,21 +91,56 @@ std::string greet_controller(SecureStream& stream, steady_clock::time_point dead
   return role;
 }
 
-/// Runs a worker process for as long as the connection lasts.
-void serve(SecureStream& stream, std::vector<std::string> command) {
-  const StartedChild child = start_child(std::move(command));
-  const auto end = [&] {
-    ::kill(-child.pid, SIGKILL);
-    ::kill(child.pid, SIGKILL);
-    if (child_has_ended(child.pid, kReapLimit)) ::waitpid(child.pid, nullptr, 0);
-  };
-  try {
-    static_cast<void>(relay(stream, child.socket.get(), child.socket.get()));
-  } catch (...) {
-    end();
-    throw;
+/// A worker process, killed at the latest with this object.
+class ServedWorker {
+ public:
+  explicit ServedWorker(std::vector<std::string> command) : child_(start_child(std::move(command))) {}
+  ~ServedWorker() { reap(); }
+  ServedWorker(const ServedWorker&) = delete;
+  ServedWorker& operator=(const ServedWorker&) = delete;
+
+  [[nodiscard]] int socket() const { return child_.socket.get(); }
+  /// How the process ended that has closed its end of the socket, for the controller; nothing where it still runs.
+  std::optional<Json> end() {
+    if (!child_has_ended(child_.pid, kExitGrace)) return std::nullopt;
+    const int status = reap();
+    return WIFSIGNALED(status) ? Json{{"signal", WTERMSIG(status)}}
+                               : Json{{"exit_code", WEXITSTATUS(status)}};
   }
-  end();
+
+ private:
+  int reap() {
+    int status = 0;
+    const pid_t pid = std::exchange(child_.pid, 0);
+    if (pid == 0) return status;
+    ::kill(-pid, SIGKILL);
+    ::kill(pid, SIGKILL);
+    if (child_has_ended(pid, kReapLimit)) ::waitpid(pid, &status, 0);
+    return status;
+  }
+
+  StartedChild child_;
+};
+
+/// Runs a worker process for as long as the connection lasts, and says how it ended where it is the first to end.
+void serve(SecureStream& stream, std::vector<std::string> command) {
+  ServedWorker worker(std::move(command));
+  if (relay(stream, worker.socket(), worker.socket()) != RelayEnd::local) return;
+  if (const auto end = worker.end()) stream.send_last(end->dump(), steady_clock::now() + kGreetingLimit);
+}
+
+/// With which code the process ends that stands for a worker whose connection has ended. What the worker's end says of a
+/// lost connection is not believed: no candidate may have it for an excuse.
+int exit_code_after(const std::optional<std::string>& last) {
+  const Json said = last ? try_parse_json(*last) : Json();
+  const auto number = [&](const char* key, int most) -> std::optional<int> {
+    const Json value = said.is_object() ? said.value(key, Json()) : Json();
+    if (!value.is_number_unsigned() || value > most) return std::nullopt;
+    return value.get<int>();
+  };
+  if (const auto signal = number("signal", kMostSignal)) return kSignalBase + *signal;
+  const int code = number("exit_code", kMostExitCode).value_or(kExitConnectionLost);
+  return last && code == kExitConnectionLost ? static_cast<int>(ExitCode::internal_error) : code;
 }
 
 }  // namespace
@@ -111,7 +157,8 @@ int await_worker(const FleetAddress& address, const std::filesystem::path& token
       SecureStream stream(std::move(*socket), token, SecureStream::End::controller, deadline);
       greet_worker(stream, role, deadline);
       listening.reset();  // the next one is for another
-      return relay(stream, STDIN_FILENO, STDOUT_FILENO) == RelayEnd::local ? 0 : kExitConnectionLost;
+      const RelayEnd end = relay(stream, STDIN_FILENO, STDOUT_FILENO);
+      return end == RelayEnd::local ? 0 : exit_code_after(stream.last());
     } catch (const Error& error) {
       if (std::exchange(said, error.what()) != error.what())
         std::fprintf(stderr, "note: a connection to %s was turned away: %s\n", to_string(address).c_str(),
@@ -122,25 +169,35 @@ int await_worker(const FleetAddress& address, const std::filesystem::path& token
   return 0;
 }
 
+std::chrono::milliseconds next_pause(std::chrono::milliseconds pause, steady_clock::duration served) {
+  return served < kSoon ? std::min(2 * pause, kLongestPause) : kAttemptInterval;
+}
+
 void serve_controller(const FleetAddress& address, const std::filesystem::path& token_file,
                       const std::vector<std::string>& worker_command) {
   std::signal(SIGPIPE, SIG_IGN);
   const FleetToken token(token_file);
   std::string reason;
+  auto pause = kAttemptInterval;
   for (auto seen = steady_clock::now(); steady_clock::now() - seen < kControllerAbsence;) {
+    std::optional<steady_clock::time_point> begun;
     try {
       FileDescriptor socket = connect_to(address);
       const auto deadline = steady_clock::now() + kGreetingLimit;
       SecureStream stream(std::move(socket), token, SecureStream::End::worker, deadline);
       std::vector<std::string> command = worker_command;
       command.insert(command.end(), {"--role", greet_controller(stream, deadline)});
+      begun = steady_clock::now();
       serve(stream, std::move(command));
-      seen = steady_clock::now();
       reason = "the controller has ended";
     } catch (const Error& error) {
       reason = error.what();
     }
-    std::this_thread::sleep_for(kAttemptInterval);
+    if (begun) {
+      seen = steady_clock::now();
+      pause = next_pause(pause, seen - *begun);
+    }
+    std::this_thread::sleep_for(pause);
   }
   fail(ExitCode::environment, "no controller at {} for {} s: {}", to_string(address),
        kControllerAbsence.count(), reason);

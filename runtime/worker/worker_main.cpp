@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/text/locations.h"
 #include "runtime/build/compile_worker.h"
+#include "runtime/fleet/tcp_socket.h"
 #include "runtime/fleet/worker_link.h"
 #include "runtime/process/sandbox.h"
 #include "runtime/process/worker_protocol.h"

@@ -7,6 +7,7 @@
 #include "app/setup/target.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "runtime/fleet/tcp_socket.h"
 #include "tests/support/run_program.h"
 
 namespace ak::app {
@@ -72,6 +73,23 @@ TEST_CASE("a pool file that cannot be right is refused by its key") {
     INFO(one.devices);
     CHECK_THAT(refusal(one.devices), Catch::Contains("pool.json") && Catch::Contains(one.said));
   }
+}
+
+TEST_CASE("places that listen are for whichever workers connect, at a port that these can name") {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / "token", "0123456789abcdef0123456789abcdef");
+  std::filesystem::permissions(folder / "token", std::filesystem::perms::owner_read);
+  const auto listening = [&](const std::string& port) {
+    return R"([{"listen": ")" + port + R"(", "token_file": ")" + (folder / "token").string() +
+           R"(", "count": 2}])";
+  };
+  const std::string free =
+      std::to_string(runtime::port_of(runtime::listen_on({.host = "127.0.0.1", .port = "0"}, false)));
+  const PoolDevices pool = pool_of(listening(free));
+  REQUIRE(pool.places.size() == 2);
+  CHECK(pool.places[0].connects);
+  CHECK(pool.places[1].connects);
+  CHECK_THAT(refusal(listening("0")), Catch::Contains("devices[0].listen: '0' is no address"));
 }
 
 std::string refused(const std::function<Target()>& choose) {
