@@ -81,7 +81,8 @@ TEST_CASE("a pool of devices, here and launched, finds what one device finds, ea
   CHECK(
       box.query("SELECT count(DISTINCT variant_id) || ' ' || count(*) FROM proposals WHERE arm IN ('start', "
                 "'exhaustive')") == "8 8\r\n");
-  CHECK_THAT(box.run({"tune", "my.cu", "--pool", "absent.json"}).err, Catch::Contains("absent.json"));
+  CHECK_THAT(box.run({"tune", (box.folder / "my.cu").string(), "--pool", "absent.json"}).err,
+             Catch::Contains("absent.json"));
   CHECK_THAT(tune(box, (box.folder / "my.cu").string(), {"--pool", pool}).err,
              Catch::Contains("leave --device emulator out"));
   CHECK_THAT(box.run({"evaluate", (box.folder / "my.cu").string(), "--device", "cuda:0,1"}).err,
