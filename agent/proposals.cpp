@@ -5,29 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "agent/seeds.h"
 #include "core/error.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::agent {
-namespace {
-
-/// Of the constraints that leave no point, those that do so together: without any one of them there are some.
-std::vector<std::string> contradiction(LaunchPlan plan, const Environment& environment) {
-  for (std::size_t i = 0; i < plan.constraints.size();) {
-    const auto at = plan.constraints.begin() + static_cast<std::ptrdiff_t>(i);
-    const Expression constraint = *at;
-    plan.constraints.erase(at);
-    if (enumerate_tunables(plan, environment, 1).empty()) continue;
-    plan.constraints.insert(plan.constraints.begin() + static_cast<std::ptrdiff_t>(i++), constraint);
-  }
-  std::vector<std::string> texts;
-  for (const Expression& constraint : plan.constraints) texts.push_back(constraint.text());
-  return texts;
-}
-
-}  // namespace
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
     : clock_(clock),
@@ -40,10 +26,13 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
   std::vector<std::string> reasons;
   for (const Candidate& candidate : options.templates) {
     const bool start_allowed = append(candidate).empty();
-    if (!start_allowed && enumerate_tunables(candidate.plan, environment_, 1).empty())
-      reasons.push_back(fmt::format("{} needs {}", candidate.name,
-                                    fmt::join(contradiction(candidate.plan, environment_), " and ")));
-    if (options.search_tunables) open(searches_.size() - 1);
+    if (start_allowed && !options.search_tunables) continue;
+    Result<TunableSpace> space = plan_space(candidate.plan, environment_);
+    if (!space) fail(ExitCode::bad_input, "{}: {}", candidate.name, space.error().message);
+    if (!start_allowed && space->size() == 0)
+      reasons.push_back(
+          fmt::format("{} needs {}", candidate.name, fmt::join(contradiction(*space), " and ")));
+    if (options.search_tunables) open(searches_.size() - 1, std::move(space).value());
   }
   if (space_points_ == 0 && options.source == nullptr) {
     fail(ExitCode::no_kernel, "no kernel template of {} is for {} with these parameters: {}",
@@ -142,18 +131,20 @@ void Proposals::search(std::size_t index, std::optional<double> start_ns) {
     return other.strategy != nullptr && other.candidate.source == searches_[index].candidate.source;
   };
   if (std::ranges::any_of(searches_, same_source)) return;
-  open(index);
+  Result<TunableSpace> space = plan_space(searches_[index].candidate.plan, environment_);
+  if (!space) return;  // a candidate's fault, which costs it no more than the search
+  open(index, std::move(space).value());
   tell({.template_index = index, .point = searches_[index].candidate.tunables, .is_start = true}, start_ns);
 }
 
-void Proposals::open(std::size_t index) {
+void Proposals::open(std::size_t index, TunableSpace space) {
   TemplateSearch& added = searches_[index];
-  const Candidate& candidate = added.candidate;
-  const SearchSpace space{candidate.plan.tunables,
-                          enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
-  added.start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
-  space_points_ += std::ssize(space.points) - (added.start_allowed && added.start_in_space ? 1 : 0);
-  added.strategy = strategy_->make(space, derive_seed(seed_, index + 1));
+  added.start_in_space = point_of(space, added.candidate.tunables).has_value();
+  const std::uint64_t counted = added.start_allowed && added.start_in_space ? 1 : 0;
+  const auto room = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() - space_points_);
+  space_points_ += static_cast<std::int64_t>(std::min(space.size() - counted, room));
+  added.strategy =
+      strategy_->make(std::make_shared<TunableSpace>(std::move(space)), derive_seed(seed_, index + 1));
   active_.push_back(index);
 }
 

@@ -10,7 +10,6 @@
 namespace ak::agent {
 namespace {
 
-constexpr int kTrees = 40;              // chosen: 40 trees of 200 rows grow in 2 ms
 constexpr std::size_t kMinToSplit = 3;  // rows; fewer become a leaf
 constexpr double kAnyGain = -std::numeric_limits<double>::infinity();
 
@@ -35,35 +34,44 @@ Forest::Forest(const Points& points) : points_(points) {
   }
 }
 
-void Forest::fit(const std::vector<std::size_t>& rows, const std::vector<double>& values, Engine& engine) {
+void Forest::fit(const std::vector<PointNumber>& rows, const std::vector<double>& values, std::size_t count,
+                 Engine& engine) {
+  std::vector<Ordinals> ordinals;
+  for (const PointNumber row : rows) ordinals.push_back(points_.ordinals(row));
   std::vector<TreeColumn> columns;
   for (const Feature& feature : features_) {
     TreeColumn& column = columns.emplace_back(TreeColumn{.levels = {}, .extent = feature.extent});
-    for (const std::size_t row : rows) column.levels.push_back(level(feature, row));
+    for (const Ordinals& row : ordinals) column.levels.push_back(level(feature, row));
   }
   std::vector<TreeTarget> targets;
   for (const double value : values) targets.push_back({.sum = value, .weight = 1});
   std::vector<std::size_t> all_rows(rows.size()), all_columns(columns.size());
   std::iota(all_rows.begin(), all_rows.end(), 0);
   std::iota(all_columns.begin(), all_columns.end(), 0);
-  TreeGrower grower(std::move(columns),
-                    {.min_rows = kMinToSplit,
-                     .min_gain = kAnyGain,
-                     .choose_threshold = [&](std::size_t count) { return draw_below(engine, count); }});
-  trees_.clear();
-  for (int tree = 0; tree < kTrees; ++tree) trees_.push_back(grower.grow(targets, all_rows, all_columns));
+  TreeGrower grower(
+      std::move(columns),
+      {.min_rows = kMinToSplit, .min_gain = kAnyGain, .choose_threshold = [&](std::size_t thresholds) {
+         return draw_below(engine, thresholds);
+       }});
+  if (trees_.empty()) count = kTrees;
+  trees_.resize(kTrees);
+  for (std::size_t i = 0; i < count; ++i, oldest_ = (oldest_ + 1) % kTrees)
+    trees_[oldest_] = grower.grow(targets, all_rows, all_columns);
 }
 
-Forest::Prediction Forest::predict(std::size_t point) const {
+Forest::Prediction Forest::predict(PointNumber point) const {
+  const Ordinals ordinals = points_.ordinals(point);
+  std::vector<std::uint32_t> levels;
+  for (const Feature& feature : features_) levels.push_back(level(feature, ordinals));
   double sum = 0, squares = 0;
   for (const RegressionTree& tree : trees_) {
-    const double answer =
-        leaf_of(tree, [&](std::size_t column) { return level(features_[column], point); }).answer;
+    const double answer = leaf_of(tree, [&](std::size_t column) { return levels[column]; }).answer;
     sum += answer;
     squares += answer * answer;
   }
-  const double mean = sum / kTrees;
-  return {mean, std::max(squares / kTrees - mean * mean, 0.0)};
+  const auto count = static_cast<double>(trees_.size());
+  const double mean = sum / count;
+  return {mean, std::max(squares / count - mean * mean, 0.0)};
 }
 
 }  // namespace ak::agent

@@ -57,7 +57,7 @@ float exp_minus(float r) {
 
 }  // namespace
 
-PointKernel::PointKernel(const Points& points) : points_(points) {
+PointKernel::PointKernel(const Points& points) {
   for (std::size_t axis = 0; axis < points.axes(); ++axis) {
     const auto& values = points.values(axis);
     const std::size_t extent = values.size();
@@ -95,23 +95,21 @@ void PointKernel::weigh() {
   }
 }
 
-float PointKernel::product(std::size_t point) const {
-  const Ordinals ordinals = points_.ordinals(point);
+float PointKernel::product(const Ordinals& point) const {
   float sum = 0;
   for (const Axis& axis : axes_)
     if (!axis.logs.empty())
-      sum += static_cast<float>(parameters_[axis.power].value) * axis.logs[ordinals[axis.axis]];
+      sum += static_cast<float>(parameters_[axis.power].value) * axis.logs[point[axis.axis]];
   return sum;
 }
 
-void PointKernel::append(Rows& rows, std::size_t point) const {
+void PointKernel::append(Rows& rows, const Ordinals& point) const {
   rows.ordinals.resize(axes_.size());
-  for (std::size_t i = 0; i < axes_.size(); ++i)
-    rows.ordinals[i].push_back(points_.ordinals(point)[axes_[i].axis]);
+  for (std::size_t i = 0; i < axes_.size(); ++i) rows.ordinals[i].push_back(point[axes_[i].axis]);
   rows.products.push_back(product(point));
 }
 
-void PointKernel::squared_distances(std::size_t point, const Rows& rows, std::size_t first,
+void PointKernel::squared_distances(const Ordinals& point, const Rows& rows, std::size_t first,
                                     std::span<float> squared) const {
   if (squared.empty()) return;
   const float own = product(point);
@@ -120,7 +118,7 @@ void PointKernel::squared_distances(std::size_t point, const Rows& rows, std::si
     squared[j] = apart * apart;
   }
   for (std::size_t i = 0; i < axes_.size(); ++i) {
-    const float* table = &axes_[i].squared[points_.ordinals(point)[axes_[i].axis] * axes_[i].extent];
+    const float* table = &axes_[i].squared[point[axes_[i].axis] * axes_[i].extent];
     const char16_t* theirs = rows.ordinals[i].data() + first;
     for (std::size_t j = 0; j < squared.size(); ++j) squared[j] += table[theirs[j]];
   }

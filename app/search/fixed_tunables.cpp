@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "agent/proposals.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::app {
 namespace {
@@ -63,13 +63,16 @@ void check_known(const std::vector<Candidate>& candidates, const FixedTunables& 
   }
 }
 
-/// Leaves the candidate the points with these values alone. False where there are none.
+/// Leaves the candidate the points with these values alone, and of those takes the nearest to its own. False
+/// where there are none.
 bool fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
   for (const auto& [name, values] : fixed) candidate.plan.constraints.push_back(restriction(name, values));
   environment["ARCH"] = std::int64_t{arch.number()};
-  const auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
-  if (points.empty()) return false;
-  if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
+  const auto space = plan_space(candidate.plan, environment);
+  if (!space) fail(ExitCode::bad_input, "{}: {}", candidate.name, space.error().message);
+  const auto nearest = nearest_points(*space, candidate.tunables, 1);
+  if (nearest.empty()) return false;
+  candidate.tunables = nearest.front();
   return true;
 }
 

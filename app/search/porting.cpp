@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
 #include "agent/llm/prompt_parts.h"
-#include "agent/proposals.h"
 #include "app/evaluate/figure_texts.h"
 #include "app/search/best_points.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "core/tuning/plan_space.h"
 #include "db/read/evaluated_variant.h"
 #include "db/store/stored_candidate.h"
 #include "runtime/build/candidate_plan.h"
@@ -25,20 +24,6 @@ namespace {
 constexpr std::size_t kMaxFirstPoints = 5;  // as many as a transfer
 constexpr std::size_t kMaxRelated = 8;      // tried where the origin cannot be built; each costs a build
 constexpr std::size_t kMaxResolved = 200;   // points tried on the shapes, nearest first
-
-/// How far one point of a plan is from another: tunables that differ, then doublings.
-std::tuple<int, double> tunable_distance(const TunableValues& a, const TunableValues& b) {
-  int differing = 0;
-  double doublings = 0;
-  for (const auto& [name, value] : a) {
-    const auto other = b.find(name);
-    if (other == b.end() || other->second == value) continue;
-    ++differing;
-    doublings += std::abs(std::log2((std::abs(static_cast<double>(value)) + 1) /
-                                    (std::abs(static_cast<double>(other->second)) + 1)));
-  }
-  return {differing, doublings};
-}
 
 /// Of a target that no one has here: what is known of its products.
 DeviceFacts device_of(const Target& target) {
@@ -225,15 +210,13 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
                                            const DeviceFacts& device, const Arch& arch) {
   Environment environment = problem.environment({});
   environment.merge(device_environment(device, arch));
-  auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
-  points.insert(points.begin(), candidate.tunables);
-  std::ranges::stable_sort(
-      points, {}, [&](const TunableValues& point) { return tunable_distance(point, candidate.tunables); });
+  const auto space = plan_space(candidate.plan, environment);
+  if (!space) fail(ExitCode::bad_input, "{}: {}", candidate.name, space.error().message);
+  const auto points = nearest_points(*space, candidate.tunables, kMaxResolved);
   const auto shapes = runtime::select_workloads(problem, {}, device.kind);
   const auto possible = [&](const TunableValues& point) {
     Candidate there = candidate;
     there.tunables = point;
-    if (!broken_constraints(candidate.plan, environment, point).empty()) return false;
     const auto plans = runtime::resolve_plans(problem, there, shapes, device_environment(device, arch));
     return plans.ok() && std::ranges::all_of(*plans, [&](const runtime::WorkloadPlan& plan) {
              return std::ranges::all_of(plan.plan.launches, [&](const ResolvedLaunch& launch) {
@@ -242,7 +225,6 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
              });
            });
   };
-  points.resize(std::min(points.size(), kMaxResolved));
   const auto found = std::ranges::find_if(points, possible);
   return found == points.end() ? std::nullopt : std::optional(*found);
 }

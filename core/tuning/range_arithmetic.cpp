@@ -122,6 +122,23 @@ ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& rig
   }
 }
 
+bool is_exact(const ValueRange& value) {
+  constexpr double kExact = 0x1p53;
+  return value.integer && std::abs(value.low) <= kExact && std::abs(value.high) <= kExact;
+}
+
+ValueRange integer_arithmetic(Operator op, const ValueRange& left, const ValueRange& right) {
+  ValueRange result = arithmetic(op, left, right);
+  if (result.kind != Kind::number) return result;
+  if (op == Operator::power && right.known() && right.low < 0) return kFault;
+  if (op == Operator::divide) {
+    if (!left.known() || !right.known()) return kAnything;
+    if (floor_modulo(left.low, right.low) != 0) return kFault;
+    result.integer = true;
+  }
+  return is_exact(result) ? result : kAnything;
+}
+
 Truth ordered(Operator op, const ValueRange& left, const ValueRange& right) {
   if (left.kind == Kind::anything || right.kind == Kind::anything) return Truth::unknown;
   if (op == Operator::equal) return equal(left, right);

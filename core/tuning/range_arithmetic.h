@@ -14,6 +14,11 @@ inline constexpr ValueRange kFault{.kind = ValueRange::Kind::fault};
 /// The smallest range that holds both.
 [[nodiscard]] ValueRange join(const ValueRange& left, const ValueRange& right);
 [[nodiscard]] ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& right);
+/// The same in the arithmetic of launch plans: an inexact `/` and a negative exponent have no value, and of what
+/// doubles do not hold exactly nothing is known.
+[[nodiscard]] ValueRange integer_arithmetic(Operator op, const ValueRange& left, const ValueRange& right);
+/// Whether doubles hold every integer of the range exactly.
+[[nodiscard]] bool is_exact(const ValueRange& value);
 /// Neither is a fault. Of texts only equality means anything.
 [[nodiscard]] Truth ordered(Operator op, const ValueRange& left, const ValueRange& right);
 
