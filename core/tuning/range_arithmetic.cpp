@@ -62,11 +62,6 @@ bool equal_possible(const ValueRange& left, const ValueRange& right) {
   return left.kind == right.kind && left.low <= right.high && right.low <= left.high;
 }
 
-Truth negate(Truth truth) {
-  if (truth == Truth::unknown) return truth;
-  return truth == Truth::yes ? Truth::no : Truth::yes;
-}
-
 Truth less(const ValueRange& left, const ValueRange& right) {
   if (left.high < right.low) return Truth::yes;
   return left.low >= right.high ? Truth::no : Truth::unknown;
@@ -78,6 +73,11 @@ Truth equal(const ValueRange& left, const ValueRange& right) {
 }
 
 }  // namespace
+
+Truth negate(Truth truth) {
+  if (truth == Truth::unknown) return truth;
+  return truth == Truth::yes ? Truth::no : Truth::yes;
+}
 
 ValueRange from_truth(Truth truth) {
   return number(truth == Truth::yes ? 1 : 0, truth == Truth::no ? 0 : 1, true);
@@ -123,8 +123,8 @@ ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& rig
 }
 
 bool is_exact(const ValueRange& value) {
-  constexpr double kExact = 0x1p53;
-  return value.integer && std::abs(value.low) <= kExact && std::abs(value.high) <= kExact;
+  constexpr double kExact = 0x1p53;  // may itself stand for 2^53 + 1
+  return value.integer && std::abs(value.low) < kExact && std::abs(value.high) < kExact;
 }
 
 ValueRange integer_arithmetic(Operator op, const ValueRange& left, const ValueRange& right) {

@@ -98,6 +98,12 @@ TEST_CASE("a space holds exactly the points that a filter over the product leave
   CHECK(in_between > 100);  // the conditions decide something
 }
 
+TEST_CASE("a real number is not the whole number of its value where that matters") {
+  // is_pow2 is for integers, so that A = 2.0 has no value there whatever B is.
+  const TunableSpace space = built({{"A", "[2, 2.0]"}, {"B", "[1, 2, 3]"}}, {"is_pow2(A * B)"});
+  CHECK(listed(space) == std::set<TuningPoint>{{0, 0}, {0, 1}});
+}
+
 TEST_CASE("the number of a point and the point of a number are inverse, and no other point has a number") {
   const TunableSpace space = built(kTiles, {"32 <= bx * by <= 256", "t % 2 == 0 or pad == 0"});
   for (std::uint64_t i = 0; i < space.size(); ++i) REQUIRE(space.index_of(space.point(i)) == i);
@@ -199,6 +205,13 @@ TEST_CASE("what is wrong with a space is said") {
   CHECK(input_error({{"a", "[1]"}}, {"a <"}).find("constraint 'a <': column 4") != std::string::npos);
   CHECK(input_error({{"a", "[1]"}, {"a", "[2]"}}, {}) == "two parameters are called a");
   CHECK(input_error({}, {}) == "the space has no parameters");
+  std::vector<std::pair<std::string, std::string>> many;
+  for (int i = 0; i < 63; ++i) many.emplace_back("p" + std::to_string(i), "[0, 1]");
+  CHECK(input_error(many, {}) == "the space has 63 parameters, at most 62 are accepted");
+  many.pop_back();
+  CHECK(built(many, {}).size() == std::uint64_t{1} << 62);
+  many[0].second = "[0, 1, 2]";
+  CHECK(input_error(many, {}) == "the space has more than 2^62 points");
 }
 
 TEST_CASE("lists of values are read as Python would") {
