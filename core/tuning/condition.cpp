@@ -41,7 +41,7 @@ ValueRange apply_known(const FunctionInfo& function, const std::vector<ValueRang
 ValueRange absolute(const ValueRange& value) {
   if (value.low >= 0) return value;
   const double high = std::max(-value.low, value.high);
-  return {value.high <= 0 ? -value.high : 0, high, value.kind, value.integer};
+  return {value.high <= 0 ? -value.high : 0, high, value.kind, value.integer, value.mixed};
 }
 
 ValueRange compare_two(Operator op, const ValueRange& left, const ValueRange& right) {
@@ -51,6 +51,16 @@ ValueRange compare_two(Operator op, const ValueRange& left, const ValueRange& ri
   if (!equality && (left.kind == Kind::text || right.kind == Kind::text)) return kFault;
   if (left.kind == Kind::anything || right.kind == Kind::anything) return kAnything;
   return from_truth(ordered(op, left, right));
+}
+
+/// Python's `min` or `max` of two: of equal ones the first.
+ValueRange extreme(bool least, const ValueRange& left, const ValueRange& right) {
+  if (left.known() && right.known())
+    return (least ? right.low < left.low : right.low > left.low) ? right : left;
+  ValueRange result = join(left, right);
+  result.low = least ? std::min(left.low, right.low) : std::max(left.low, right.low);
+  result.high = least ? std::min(left.high, right.high) : std::max(left.high, right.high);
+  return result;
 }
 
 std::string unknown(const std::string& name, const std::map<std::string, std::size_t>& slots) {
@@ -249,12 +259,8 @@ ValueRange Condition::call(const Step& step, std::span<const ValueRange> slots) 
   switch (step.function) {
     case Function::minimum:
     case Function::maximum:
-      for (const ValueRange& operand : operands) {
-        const bool least = step.function == Function::minimum;
-        result.low = least ? std::min(result.low, operand.low) : std::max(result.low, operand.low);
-        result.high = least ? std::min(result.high, operand.high) : std::max(result.high, operand.high);
-        result.integer = result.integer && operand.integer;
-      }
+      for (const ValueRange& operand : operands)
+        result = extreme(step.function == Function::minimum, result, operand);
       return result;
     case Function::absolute:
       return absolute(result);

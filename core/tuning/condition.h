@@ -24,9 +24,10 @@ struct ValueRange {
   };
   double low = 0, high = 0;
   Kind kind = Kind::number;
-  bool integer = false;  ///< every value is whole
+  bool integer = false;  ///< every value is an integer, not a real number that is whole
+  bool mixed = false;    ///< a value may be an integer or a real number; `integer` is false then
 
-  [[nodiscard]] bool known() const { return kind != Kind::anything && low == high; }
+  [[nodiscard]] bool known() const { return kind != Kind::anything && low == high && !mixed; }
 };
 
 enum class Truth : std::uint8_t { no, yes, unknown };
