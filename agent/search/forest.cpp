@@ -19,7 +19,7 @@ Forest::Forest(const Points& points) : points_(points) {
   const auto add = [&](std::size_t axis, auto level_of) {
     Feature feature{.axis = axis, .levels = {}, .extent = 0};
     for (std::size_t ordinal = 0; ordinal < points.extent(axis); ++ordinal) {
-      feature.levels.push_back(static_cast<std::uint32_t>(level_of(ordinal)));
+      feature.levels.push_back(static_cast<std::uint16_t>(level_of(ordinal)));
       feature.extent = std::max<std::size_t>(feature.extent, feature.levels.back() + 1U);
     }
     features_.push_back(std::move(feature));
@@ -56,22 +56,48 @@ void Forest::fit(const std::vector<PointNumber>& rows, const std::vector<double>
   if (trees_.empty()) count = kTrees;
   trees_.resize(kTrees);
   for (std::size_t i = 0; i < count; ++i, oldest_ = (oldest_ + 1) % kTrees)
-    trees_[oldest_] = grower.grow(targets, all_rows, all_columns);
+    trees_[oldest_] = compact(grower.grow(targets, all_rows, all_columns));
 }
 
-Forest::Prediction Forest::predict(PointNumber point) const {
-  const Ordinals ordinals = points_.ordinals(point);
-  std::vector<std::uint32_t> levels;
-  for (const Feature& feature : features_) levels.push_back(level(feature, ordinals));
-  double sum = 0, squares = 0;
-  for (const RegressionTree& tree : trees_) {
-    const double answer = leaf_of(tree, [&](std::size_t column) { return levels[column]; }).answer;
-    sum += answer;
-    squares += answer * answer;
+Forest::Tree Forest::compact(const RegressionTree& tree) {
+  Tree result;
+  for (const RegressionNode& node : tree)
+    result.push_back({.answer = node.answer,
+                      .right = node.right,
+                      .feature = static_cast<std::uint16_t>(node.split.column),
+                      .max_left = static_cast<std::uint16_t>(node.split.max_left)});
+  return result;
+}
+
+double Forest::answer_of(const Tree& tree, const std::uint16_t* levels) {
+  const Node* node = tree.data();
+  while (node->right != 0) node = levels[node->feature] <= node->max_left ? node + 1 : &tree[node->right];
+  return node->answer;
+}
+
+/// Tree by tree: one of them stays in the nearest cache, and all do not.
+std::vector<Forest::Prediction> Forest::predict(const std::vector<PointNumber>& points) const {
+  std::vector<std::uint16_t> levels;  // point by point
+  levels.reserve(points.size() * features_.size());
+  for (const PointNumber point : points) {
+    const Ordinals ordinals = points_.ordinals(point);
+    for (const Feature& feature : features_) levels.push_back(level(feature, ordinals));
+  }
+  std::vector<double> sums(points.size()), squares(points.size());
+  for (const Tree& tree : trees_) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double answer = answer_of(tree, levels.data() + i * features_.size());
+      sums[i] += answer;
+      squares[i] += answer * answer;
+    }
   }
   const auto count = static_cast<double>(trees_.size());
-  const double mean = sum / count;
-  return {mean, std::max(squares / count - mean * mean, 0.0)};
+  std::vector<Prediction> result;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double mean = sums[i] / count;
+    result.push_back({mean, std::max(squares[i] / count - mean * mean, 0.0)});
+  }
+  return result;
 }
 
 }  // namespace ak::agent

@@ -30,7 +30,7 @@ std::vector<Observation> History::fastest(std::size_t count) const {
 }
 
 PointNumber History::snap(Engine& engine, OrdinalsView ordinals) const {
-  return points_.closest(engine, ordinals, [this](PointNumber point) { return unseen(point); });
+  return points_.closest(engine, ordinals, unseen_);
 }
 
 void History::propose(PointNumber point) {

@@ -45,7 +45,7 @@ class History {
   [[nodiscard]] std::vector<PointNumber> sample_unseen(Engine& engine, std::size_t count) const {
     return unseen_.sample(engine, count);
   }
-  /// The unseen point closest to these coordinates, themselves valid or not; ties by chance.
+  /// An unseen point close to these coordinates, themselves valid or not (Points::closest()).
   [[nodiscard]] PointNumber snap(Engine& engine, OrdinalsView ordinals) const;
 
   void propose(PointNumber point);

@@ -66,6 +66,9 @@ class PointKernel {
   };
 
   [[nodiscard]] float product(const Ordinals& point) const;
+  template <std::size_t Count>
+  void add_axes(const Ordinals& point, const Rows& rows, std::size_t first_row, std::size_t first_axis,
+                std::span<float> squared) const;
 
   std::vector<Axis> axes_;  ///< those with more than one value
   std::vector<FittedParameter> parameters_;

@@ -15,6 +15,9 @@ namespace {
 
 // Well below the difference of two distances that are not equal.
 constexpr double kTie = 1e-9;
+// What a proposal may take (chosen: either takes less than a millisecond): points seen before that are passed on the way
+// to the closest, and unseen ones that are compared instead, which are all where there are no more.
+constexpr std::size_t kWalked = 500, kCompared = 500;
 
 }  // namespace
 
@@ -90,9 +93,8 @@ std::vector<PointNumber> Points::adjacent(PointNumber number) const {
   return result;
 }
 
-PointNumber Points::closest(Engine& engine, OrdinalsView ordinals,
-                            const std::function<bool(PointNumber)>& wanted) const {
-  if (const auto exact = find(ordinals); exact && wanted(*exact)) return *exact;
+PointNumber Points::closest(Engine& engine, OrdinalsView ordinals, const RemainingNumbers& unseen) const {
+  if (const auto exact = find(ordinals); exact && unseen.contains(*exact)) return *exact;
   std::vector<std::vector<double>> distances;
   for (std::size_t axis = 0; axis < axes(); ++axis) {
     auto& of_values = distances.emplace_back();
@@ -100,11 +102,18 @@ PointNumber Points::closest(Engine& engine, OrdinalsView ordinals,
     for (const char16_t rank : ranks_[axis])
       of_values.push_back(std::abs(int{rank} - int{ordinals[axis]}) / scale + kTie * draw_unit(engine));
   }
-  CheapestPoints nearest(*space_, std::move(distances));
-  auto number = nearest.next();
-  while (number && !wanted(*number)) number = nearest.next();
-  AK_ASSERT(number.has_value(), "there is a point that is wanted");
-  return *number;
+  if (unseen.size() > kCompared) {
+    CheapestPoints nearest(*space_, distances);
+    for (std::size_t walked = 0; walked < kWalked; ++walked)
+      if (const PointNumber number = nearest.next().value(); unseen.contains(number)) return number;
+  }
+  const std::vector<PointNumber> compared = unseen.sample(engine, kCompared);
+  return *std::ranges::min_element(compared, {}, [&](PointNumber number) {
+    const TuningPoint point = space_->point(number);
+    double distance = 0;
+    for (std::size_t axis = 0; axis < point.size(); ++axis) distance += distances[axis][point[axis]];
+    return distance;
+  });
 }
 
 }  // namespace ak::agent

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "agent/search/draw.h"
+#include "agent/search/remaining_numbers.h"
 #include "agent/search/strategy.h"
 
 namespace ak::agent {
@@ -42,10 +42,10 @@ class Points {
   [[nodiscard]] std::vector<PointNumber> neighbours(PointNumber number) const;
   /// Those of them that lie next to it: the closest valid value below and above on every axis.
   [[nodiscard]] std::vector<PointNumber> adjacent(PointNumber number) const;
-  /// The closest point that is `wanted`, by the sum over axes of |difference| / (extent - 1); ties by chance.
-  /// There must be one.
+  /// The closest of the `unseen` points, of which there is one, by the sum over axes of |difference| / (extent - 1);
+  /// ties by chance. Where many are unseen and none of them is near, the closest of some of them.
   [[nodiscard]] PointNumber closest(Engine& engine, OrdinalsView ordinals,
-                                    const std::function<bool(PointNumber)>& wanted) const;
+                                    const RemainingNumbers& unseen) const;
 
  private:
   std::shared_ptr<const TunableSpace> space_;

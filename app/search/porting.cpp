@@ -108,7 +108,7 @@ std::vector<agent::FirstPoint> other_points(const BestPoints& best, const Candid
     Candidate there = ported;
     there.tunables = point.tunables;
     const auto nearest = nearest_point(there, problem, device, arch);
-    if (nearest && seen.insert(*nearest).second)
+    if (nearest.ok() && seen.insert(*nearest).second)
       points.push_back({.template_index = 0, .point = *nearest, .arm = "port"});
   }
   return points;
@@ -126,7 +126,7 @@ class Porter {
   bool take(RelatedKernel relative, Port& port) {
     Candidate& candidate = relative.candidate;
     const auto point = nearest_point(candidate, *problem_, device_, target_.arch);
-    if (!point) return refuse(relative, "no point of its tunables is possible there", port);
+    if (!point) return refuse(relative, point.error().message, port);
     const bool moved = *point != candidate.tunables;
     candidate.tunables = *point;
     const std::string input_error = build_error(*evaluator_, problem_, candidate, target_.arch);
@@ -206,13 +206,10 @@ Json port_json(const Port& port, const std::string& account) {
           {"notes", port.notes}};
 }
 
-std::optional<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
-                                           const DeviceFacts& device, const Arch& arch) {
+Result<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
+                                    const DeviceFacts& device, const Arch& arch) {
   Environment environment = problem.environment({});
   environment.merge(device_environment(device, arch));
-  const auto space = plan_space(candidate.plan, environment);
-  if (!space) fail(ExitCode::bad_input, "{}: {}", candidate.name, space.error().message);
-  const auto points = nearest_points(*space, candidate.tunables, kMaxResolved);
   const auto shapes = runtime::select_workloads(problem, {}, device.kind);
   const auto possible = [&](const TunableValues& point) {
     Candidate there = candidate;
@@ -225,8 +222,16 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
              });
            });
   };
+  const auto space = plan_space(candidate.plan, environment);
+  if (!space) {
+    const TunableValues& own = candidate.tunables;
+    if (has_point(candidate.plan, environment, own) && possible(own)) return own;
+    return space.error();
+  }
+  const auto points = nearest_points(*space, candidate.tunables, kMaxResolved);
   const auto found = std::ranges::find_if(points, possible);
-  return found == points.end() ? std::nullopt : std::optional(*found);
+  if (found == points.end()) return InputError{"no point of its tunables is possible there"};
+  return *found;
 }
 
 }  // namespace ak::app

@@ -169,4 +169,14 @@ std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment 
   return broken;
 }
 
+bool has_point(const LaunchPlan& plan, const Environment& environment, const TunableValues& tunables) {
+  const bool values = std::ranges::all_of(plan.tunables, [&](const Tunable& tunable) {
+    const auto value = tunables.find(tunable.name);
+    return value != tunables.end() &&
+           std::ranges::find(tunable.values, value->second) != tunable.values.end();
+  });
+  return values && tunables.size() == plan.tunables.size() &&
+         broken_constraints(plan, environment, tunables).empty();
+}
+
 }  // namespace ak

@@ -43,5 +43,8 @@ inline constexpr std::size_t kMaxCandidateBytes = 1u << 20;
 /// tunables and names known in `environment`, also through `let`, and do not hold.
 [[nodiscard]] std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
                                                           const TunableValues& tunables);
+/// Whether `tunables` are one of the values of every tunable of the plan, and broken_constraints() has none.
+[[nodiscard]] bool has_point(const LaunchPlan& plan, const Environment& environment,
+                             const TunableValues& tunables);
 
 }  // namespace ak

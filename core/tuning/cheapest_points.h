@@ -26,7 +26,10 @@ class CheapestPoints {
     double spent = 0;  ///< of what is bound
     std::uint64_t number = 0;
     std::uint32_t layer = 0, node = 0;
-    bool operator>(const Beginning& other) const { return cost > other.cost; }
+    /// Of equal costs the longest is first: else all beginnings that cost as much would come before the first point.
+    bool operator>(const Beginning& other) const {
+      return cost != other.cost ? cost > other.cost : layer < other.layer;
+    }
   };
 
   const TunableSpace& space_;

@@ -41,7 +41,26 @@ ValueRange apply_known(const FunctionInfo& function, const std::vector<ValueRang
 ValueRange absolute(const ValueRange& value) {
   if (value.low >= 0) return value;
   const double high = std::max(-value.low, value.high);
-  return {value.high <= 0 ? -value.high : 0, high, value.kind, value.integer};
+  return {value.high <= 0 ? -value.high : 0, high, value.kind, value.integer, value.mixed};
+}
+
+ValueRange compare_two(Operator op, const ValueRange& left, const ValueRange& right) {
+  using Kind = ValueRange::Kind;
+  if (left.kind == Kind::fault || right.kind == Kind::fault) return kFault;
+  const bool equality = op == Operator::equal || op == Operator::not_equal;
+  if (!equality && (left.kind == Kind::text || right.kind == Kind::text)) return kFault;
+  if (left.kind == Kind::anything || right.kind == Kind::anything) return kAnything;
+  return from_truth(ordered(op, left, right));
+}
+
+/// Python's `min` or `max` of two: of equal ones the first.
+ValueRange extreme(bool least, const ValueRange& left, const ValueRange& right) {
+  if (left.known() && right.known())
+    return (least ? right.low < left.low : right.low > left.low) ? right : left;
+  ValueRange result = join(left, right);
+  result.low = least ? std::min(left.low, right.low) : std::max(left.low, right.low);
+  result.high = least ? std::min(left.high, right.high) : std::max(left.high, right.high);
+  return result;
 }
 
 std::string unknown(const std::string& name, const std::map<std::string, std::size_t>& slots) {
@@ -139,9 +158,9 @@ ValueRange Condition::run(std::uint32_t index, std::span<const ValueRange> slots
                      run(step.children[0], slots));
     case NodeKind::logical_not: {
       const ValueRange operand = run(step.children[0], slots);
-      if (operand.kind == ValueRange::Kind::fault || operand.kind == ValueRange::Kind::anything)
-        return operand;
-      return from_truth(ordered(Operator::equal, from_truth(truth_of(operand)), exactly(0, true)));
+      const bool valued =
+          operand.kind != ValueRange::Kind::fault && operand.kind != ValueRange::Kind::anything;
+      return valued ? from_truth(negate(truth_of(operand))) : operand;
     }
     case NodeKind::logical_and:
       return choose(step, slots, Truth::no);
@@ -188,37 +207,43 @@ ValueRange Condition::choose(const Step& step, std::span<const ValueRange> slots
   return *possible;
 }
 
+/// A chain: its comparisons up to the first that is false.
 ValueRange Condition::compare(const Step& step, std::span<const ValueRange> slots) const {
-  using Kind = ValueRange::Kind;
   Truth all = Truth::yes;
-  bool doubtful = false;  // an operand may have no value, and then the whole has none
+  bool doubtful = false;  // a comparison may have no value, and then the whole has none
   ValueRange left = run(step.children[0], slots);
   for (std::size_t i = 0; i < step.operators.size(); ++i) {
-    const Operator op = step.operators[i];
     const Step& operand = steps_[step.children[i + 1]];
-    const bool membership = operand.kind == NodeKind::list;
-    Truth truth = Truth::no;
-    ValueRange right = membership ? ValueRange{} : run(step.children[i + 1], slots);
-    if (left.kind == Kind::fault || right.kind == Kind::fault) return all == Truth::yes ? kFault : kAnything;
-    for (std::size_t e = 0; membership && e < operand.children.size() && truth != Truth::yes; ++e) {
-      const ValueRange element = run(operand.children[e], slots);
-      if (element.kind == Kind::fault) return all == Truth::yes ? kFault : kAnything;
-      doubtful = doubtful || element.kind == Kind::anything;
-      truth = std::max(truth, ordered(Operator::equal, left, element),
-                       [](Truth a, Truth b) { return a == Truth::no || (a != b && b == Truth::yes); });
-    }
-    if (membership && op == Operator::not_in && truth != Truth::unknown)
-      truth = truth == Truth::yes ? Truth::no : Truth::yes;
-    const bool equality = op == Operator::equal || op == Operator::not_equal;
-    if (!membership && !equality && (left.kind == Kind::text || right.kind == Kind::text)) return kFault;
-    if (!membership) truth = ordered(op, left, right);
-    doubtful = doubtful || left.kind == Kind::anything || right.kind == Kind::anything;
-    if (doubtful) all = Truth::unknown;
-    if (truth == Truth::no) return doubtful ? kAnything : from_truth(truth);
+    const bool membership = operand.kind == NodeKind::list;  // which the parser takes at the end only
+    const ValueRange right = membership ? ValueRange{} : run(step.children[i + 1], slots);
+    const ValueRange link = membership ? find_member(step.operators[i], left, operand, slots)
+                                       : compare_two(step.operators[i], left, right);
+    if (link.kind == ValueRange::Kind::fault) return all == Truth::yes ? kFault : kAnything;
+    doubtful = doubtful || link.kind == ValueRange::Kind::anything;
+    const Truth truth = truth_of(link);
+    if (truth == Truth::no) return doubtful ? kAnything : link;
     if (truth == Truth::unknown) all = Truth::unknown;
     left = right;
   }
   return doubtful ? kAnything : from_truth(all);
+}
+
+/// `in` and `not in`. Python evaluates the whole list first, so that every member needs a value.
+ValueRange Condition::find_member(Operator op, const ValueRange& wanted, const Step& list,
+                                  std::span<const ValueRange> slots) const {
+  using Kind = ValueRange::Kind;
+  if (wanted.kind == Kind::fault) return kFault;
+  Truth found = Truth::no;
+  bool doubtful = wanted.kind == Kind::anything;
+  for (const std::uint32_t child : list.children) {
+    const ValueRange member = run(child, slots);
+    if (member.kind == Kind::fault) return kFault;
+    doubtful = doubtful || member.kind == Kind::anything;
+    const Truth same = ordered(Operator::equal, wanted, member);
+    if (found == Truth::no || same == Truth::yes) found = same;
+  }
+  if (doubtful) return kAnything;
+  return from_truth(op == Operator::in ? found : negate(found));
 }
 
 ValueRange Condition::call(const Step& step, std::span<const ValueRange> slots) const {
@@ -234,12 +259,8 @@ ValueRange Condition::call(const Step& step, std::span<const ValueRange> slots) 
   switch (step.function) {
     case Function::minimum:
     case Function::maximum:
-      for (const ValueRange& operand : operands) {
-        const bool least = step.function == Function::minimum;
-        result.low = least ? std::min(result.low, operand.low) : std::max(result.low, operand.low);
-        result.high = least ? std::min(result.high, operand.high) : std::max(result.high, operand.high);
-        result.integer = result.integer && operand.integer;
-      }
+      for (const ValueRange& operand : operands)
+        result = extreme(step.function == Function::minimum, result, operand);
       return result;
     case Function::absolute:
       return absolute(result);
@@ -255,7 +276,7 @@ ValueRange Condition::call(const Step& step, std::span<const ValueRange> slots) 
 
 /// Every entry begins with a word that says how it goes on, so that no two residues are alike by accident.
 struct Condition::Residue {
-  enum Word : std::uint8_t { kNothing, kNumber, kText, kOpen, kChosen, kPrefix };
+  enum Word : std::uint8_t { kNothing, kInteger, kReal, kText, kOpen, kChosen, kPrefix };
 
   const Condition& condition;
   std::span<const ValueRange> slots;
@@ -270,7 +291,9 @@ struct Condition::Residue {
       return true;
     }
     if (!value.known()) return false;
-    words.push_back(value.kind == Kind::text ? kText : kNumber);
+    // 2 and 2.0 are equal, but functions of integers take only one of them.
+    const Word number = value.integer ? kInteger : kReal;
+    words.push_back(value.kind == Kind::text ? kText : number);
     words.push_back(value.low);
     return true;
   }

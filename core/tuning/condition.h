@@ -24,9 +24,10 @@ struct ValueRange {
   };
   double low = 0, high = 0;
   Kind kind = Kind::number;
-  bool integer = false;  ///< every value is whole
+  bool integer = false;  ///< every value is an integer, not a real number that is whole
+  bool mixed = false;    ///< a value may be an integer or a real number; `integer` is false then
 
-  [[nodiscard]] bool known() const { return kind != Kind::anything && low == high; }
+  [[nodiscard]] bool known() const { return kind != Kind::anything && low == high && !mixed; }
 };
 
 enum class Truth : std::uint8_t { no, yes, unknown };
@@ -36,7 +37,7 @@ enum class Truth : std::uint8_t { no, yes, unknown };
 enum class Arithmetic : std::uint8_t { real, integer };
 
 /// A Python condition over numbered variables, evaluated over ranges: a search may ask before all variables
-/// are bound. Integers are exact up to 2^53. Immutable; several threads may use it.
+/// are bound. Integers are exact below 2^53. Immutable; several threads may use it.
 class Condition {
  public:
   /// `slots`: number of each variable. `text_number` gives strings their numbers, 0 to the empty one. Errors
@@ -73,6 +74,8 @@ class Condition {
   struct Residue;
   [[nodiscard]] ValueRange choose(const Step& step, std::span<const ValueRange> slots, Truth stop) const;
   [[nodiscard]] ValueRange compare(const Step& step, std::span<const ValueRange> slots) const;
+  [[nodiscard]] ValueRange find_member(Operator op, const ValueRange& wanted, const Step& list,
+                                       std::span<const ValueRange> slots) const;
   [[nodiscard]] ValueRange call(const Step& step, std::span<const ValueRange> slots) const;
 
   std::string text_;

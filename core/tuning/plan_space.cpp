@@ -13,7 +13,7 @@ namespace {
 // A third of the 50 MB that a search may take, because growing vectors need up to three times their size for a
 // moment.
 constexpr std::size_t kMaxPlanSpaceBytes = std::size_t{16} << 20;
-// More than all doublings together: 64 of each of the 60 tunables that fit into a plan.
+// More than all doublings together: 64 of each of the 62 tunables that a space may have.
 constexpr double kDiffers = 4096;
 
 bool uses_known_names(const Expression& expression, const std::set<std::string, std::less<>>& known) {

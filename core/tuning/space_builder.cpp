@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint16_t kFree = 0xffff;  // not bound yet, or forgotten
 constexpr std::size_t kMaxOrdinals = kFree;
 constexpr std::uint64_t kMaxPoints = std::uint64_t{1} << 62;
+// As many choices of two give kMaxPoints. To order parameters takes the cube of their number.
+constexpr std::size_t kMaxParameters = 62;
 
 /// Two lanes of 64 bits, each mixed as splitmix64 does (Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", 2014).
@@ -50,6 +52,10 @@ std::optional<InputError> SpaceBuilder::build() {
 }
 
 std::optional<InputError> SpaceBuilder::check_parameters() {
+  const std::size_t given = space_.parameters().size();
+  if (given > kMaxParameters)
+    return InputError{
+        fmt::format("the space has {} parameters, at most {} are accepted", given, kMaxParameters)};
   std::set<std::string> names;
   for (const TuningParameter& parameter : space_.parameters()) {
     if (!names.insert(parameter.name).second)

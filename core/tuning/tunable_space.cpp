@@ -14,6 +14,7 @@ Result<TunableSpace> TunableSpace::build_without(SpaceRules rules, std::size_t m
                                                  std::vector<char> ignored) {
   TunableSpace space;
   space.rules_ = std::move(rules);
+  space.max_bytes_ = max_bytes;
   if (auto input_error = SpaceBuilder(space, max_bytes, std::move(ignored)).build())
     return *std::move(input_error);
   return space;
@@ -132,7 +133,7 @@ std::vector<std::string> contradiction(const TunableSpace& space) {
   std::vector<std::string> needed;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     ignored[i] = 1;
-    const auto reduced = TunableSpace::build_without(rules, kMaxSpaceBytes, ignored);
+    const auto reduced = TunableSpace::build_without(rules, space.max_bytes_, ignored);
     if (reduced.ok() && reduced->size() == 0) continue;
     ignored[i] = 0;
     needed.push_back(texts[i]);

@@ -28,7 +28,7 @@ class TunableSpace {
  public:
   /// A point at which a constraint has no value (division by zero, a string where a number is due) is not a point.
   /// A space without points is not an error: see contradiction(). Without parameters there is one point, or none.
-  /// Errors: two parameters of one name, a constraint that is malformed or, in real arithmetic, names no
+  /// Errors: more than 62 parameters, two of one name, a constraint that is malformed or, in real arithmetic, names no
   /// parameter, more than 2^62 points, a diagram of more than `max_bytes`.
   static Result<TunableSpace> build(SpaceRules rules, std::size_t max_bytes = kMaxSpaceBytes);
   /// The same of parameters, at least one, and Python conditions over their names.
@@ -88,10 +88,12 @@ class TunableSpace {
   std::vector<std::vector<Node>> nodes_;  ///< of every layer; children are numbers in the next
   std::vector<Edge> edges_;
   std::uint64_t size_ = 0;
+  std::size_t max_bytes_ = kMaxSpaceBytes;  ///< that it was built with
 };
 
-/// A smallest set of constraints that rule out every point together, as written: each is needed. Names that have no
-/// value at a point count as constraints. Empty where the space has points.
+/// A smallest set of constraints that rule out every point together, as written: each is needed, as far as can be seen
+/// within the memory that the space was built with. Names that have no value at a point count as constraints. Empty
+/// where the space has points. Builds a space for each constraint.
 [[nodiscard]] std::vector<std::string> contradiction(const TunableSpace& space);
 
 }  // namespace ak

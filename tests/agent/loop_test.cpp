@@ -9,6 +9,7 @@
 #include "agent/proposals.h"
 #include "core/error.h"
 #include "tests/agent/virtual_world.h"
+#include "tests/support/refused_space.h"
 
 namespace ak::agent {
 namespace {
@@ -621,6 +622,30 @@ TEST_CASE("a large space is searched in full, from its first point to its last")
     return request.candidate.tunables.at("X") >= 1000;
   });
   CHECK(late > 15);  // of 59 uniform ones
+}
+
+TEST_CASE("a template whose space is refused is evaluated at its own point, and the others are searched") {
+  for (const bool own_point : {true, false}) {
+    World world(on_surface);
+    world.options.templates = {test::grid_template("refused", 3, 3), test::grid_template("small", 2, 2)};
+    ak::test::add_refused_tunables(world.options.templates[0]);
+    if (!own_point) constrain(world.options.templates[0], "R0 == 1");
+    const LoopResult result = world.run();
+    CHECK(result.progress.evaluated == (own_point ? 5 : 4));
+    CHECK(result.progress.space_points == result.progress.evaluated);
+    CHECK(world.device.requests[0].candidate.name == (own_point ? "refused" : "small"));
+  }
+}
+
+TEST_CASE("a refused space is the reason where no template has a point to evaluate") {
+  World world(on_surface);
+  world.options.templates = {test::grid_template("refused", 3, 3), test::grid_template("empty", 2, 2)};
+  ak::test::add_refused_tunables(world.options.templates[0]);
+  constrain(world.options.templates[0], "R0 == 1");
+  constrain(world.options.templates[1], "X > 4");
+  CHECK_THROWS_WITH(world.run(),
+                    Catch::Contains("refused: the constraints distinguish too many beginnings") &&
+                        Catch::Contains("; empty needs X > 4"));
 }
 
 TEST_CASE("points that come last are found, however many impossible ones there are before") {

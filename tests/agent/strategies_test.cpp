@@ -141,6 +141,40 @@ TEST_CASE("points know their neighbours, and a move over a gap lands on the next
   CHECK_FALSE(points.find(TunableValues{{"X", 9}, {"Y", 1}}));
 }
 
+TEST_CASE("the closest unseen point is the closest of all, however few there are") {
+  const Points points(grid_space(40, 50, {"(X + Y) % 7 != 3"}));
+  Engine engine(3);
+  RemainingNumbers unseen(points.size());
+  const auto distance = [&](PointNumber number, const Ordinals& from) {
+    const Ordinals to = points.ordinals(number);
+    return std::abs(to[0] - from[0]) / 39.0 + std::abs(to[1] - from[1]) / 49.0;
+  };
+  for (; unseen.size() > 0; unseen.take(unseen.draw(engine))) {
+    const Ordinals from{static_cast<char16_t>(engine() % 40), static_cast<char16_t>(engine() % 50)};
+    const PointNumber closest = points.closest(engine, from, unseen);
+    REQUIRE(unseen.contains(closest));
+    double least = 2;
+    for (const PointNumber number : unseen.sample(engine, unseen.size()))
+      least = std::min(least, distance(number, from));
+    REQUIRE(distance(closest, from) == Approx(least).margin(1e-6));
+  }
+}
+
+TEST_CASE("a point is found where all of the neighbourhood was seen") {
+  const Points points(grid_space(200, 200));
+  Engine engine(3);
+  RemainingNumbers unseen(points.size());
+  const Ordinals from{0, 0};
+  for (PointNumber number = 0; number < points.size(); ++number) {
+    const Ordinals near = points.ordinals(number);
+    if (near[0] + near[1] < 120) unseen.take(number);
+  }
+  const PointNumber closest = points.closest(engine, from, unseen);
+  REQUIRE(unseen.contains(closest));
+  const Ordinals found = points.ordinals(closest);
+  CHECK(found[0] + found[1] < 150);  // 33,000 are unseen, up to 398 away
+}
+
 TEST_CASE("strategies are found by name, names are unique and have a summary") {
   std::set<std::string_view> names;
   for (const Strategy* entry : strategies()) {

@@ -10,6 +10,7 @@
 #include "core/plan/candidate.h"
 #include "core/tuning/cheapest_points.h"
 #include "tests/support/listed_points.h"
+#include "tests/support/refused_space.h"
 
 namespace ak {
 namespace {
@@ -119,6 +120,69 @@ TEST_CASE("the space of a plan holds exactly the points that the evaluator of pl
   CHECK(in_between > 80);  // the constraints decide something
 }
 
+/// A random condition: chains of comparisons, lists with members that may have no value, and texts, which cannot be
+/// ordered.
+std::string random_statement(std::mt19937_64& engine, const std::vector<std::string>& names, int level = 0) {
+  const auto pick = [&](std::vector<std::string> from) { return from[engine() % from.size()]; };
+  const auto term = [&] {
+    return engine() % 8 == 0 ? pick({"dtype", "'float32'"}) : random_term(engine, names, 2);
+  };
+  const std::string first = term(), second = term(), third = term();
+  const std::string link = pick({"<", "==", "!="}), last_link = pick({"<=", ">", "=="});
+  switch (engine() % (level == 2 ? 3 : 6)) {
+    case 0:
+      return fmt::format("{} {} [{}, {}]", first, pick({"in", "not in"}), second, third);
+    case 1:
+      return fmt::format("{} {} {} {} {}", first, link, second, last_link, third);
+    case 2:
+      return fmt::format("{} {} {}", first, pick({">=", "!=", "=="}), second);
+    case 3:
+      return fmt::format("not ({})", random_statement(engine, names, level + 1));
+    default:
+      const std::string left = random_statement(engine, names, level + 1), word = pick({"and", "or"});
+      return fmt::format("({}) {} ({})", left, word, random_statement(engine, names, level + 1));
+  }
+}
+
+TEST_CASE(
+    "conditions on lists, chains, texts and numbers around 2^53 mean in spaces what they mean in plans") {
+  std::mt19937_64 engine(11);
+  const std::int64_t large = std::int64_t{1} << 53;
+  const Environment known{{"BIG", large}, {"dtype", "float32"}};
+  std::size_t in_between = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<std::string> constraints{random_statement(engine, {"A", "B", "C"})};
+    if (round % 4 == 0) constraints.push_back(random_statement(engine, {"A", "C", "E", "BIG"}));
+    LaunchPlan plan =
+        tuned_plan({{"A", "[0, 1, 2, 4]"}, {"B", "[0, 3, 5]"}, {"C", "[2, 1]"}, {"E", "[0]"}}, constraints);
+    if (round % 4 == 0) plan.tunables[3].values = {large - 1, large, large + 1, -large - 1};
+    CAPTURE(constraints);
+    const auto points = test::listed_points(plan, known);
+    const auto wanted = accepted_points(plan, known);
+    REQUIRE(std::set(points.begin(), points.end()) == wanted);
+    const std::size_t all = round % 4 == 0 ? 96 : 24;
+    in_between += !wanted.empty() && wanted.size() < all ? 1 : 0;
+  }
+  CHECK(in_between > 300);  // the constraints decide something
+}
+
+TEST_CASE("a list is evaluated to its end, as Python does, and so needs a value of every member") {
+  const LaunchPlan plan = tuned_plan({{"A", "[0, 1, 2, 4]"}}, {"A in [0, 4 // A]"});
+  CHECK(test::listed_points(plan, {}) == std::vector<TunableValues>{{{"A", 2}}});
+}
+
+TEST_CASE("a comparison that is not reached needs no value") {
+  const LaunchPlan plan = tuned_plan({{"A", "[1, 2]"}, {"B", "[1, 2]"}}, {"not (A < B < dtype)"});
+  CHECK(test::listed_points(plan, {{"dtype", "float32"}}).size() == 3);  // without A = 1, B = 2
+}
+
+TEST_CASE("of numbers from 2^53 on nothing is taken from doubles, which do not tell it from the next") {
+  const std::int64_t large = std::int64_t{1} << 53;
+  LaunchPlan plan = tuned_plan({{"A", "[0]"}}, {"A == 9007199254740992"});
+  plan.tunables[0].values = {large, large + 1};
+  CHECK(test::listed_points(plan, {}) == std::vector<TunableValues>{{{"A", large}}});
+}
+
 TEST_CASE("beginnings are told apart by the branch that they chose and by numbers that doubles do not hold") {
   const LaunchPlan branches =
       tuned_plan({{"A", "[1, 2]"}, {"C", "[1, 2, 3, 4]"}}, {"(C + 1 if A == 1 else C - 1) == 3"});
@@ -187,6 +251,29 @@ TEST_CASE("a space is impossible only where it is, and then the fewest constrain
         std::vector<std::string>{"A < 1", "a value of L = 4 // A"});
 }
 
+TEST_CASE("what contradicts each other is found within the memory that the space was given") {
+  // Nine that all differ of eight values contradict each other, too, which takes some 4 MB to see.
+  SpaceRules rules{.parameters = {}, .constraints = {"T0 + T1 < 0"}, .arithmetic = Arithmetic::integer};
+  for (int i = 0; i < 9; ++i) {
+    rules.parameters.push_back({fmt::format("T{}", i), parse_value_list("range(8)").value()});
+    for (int j = 0; j < i; ++j) rules.constraints.push_back(fmt::format("T{} != T{}", i, j));
+  }
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  CHECK(contradiction(TunableSpace::build(rules, kMegabyte).value()) ==
+        std::vector<std::string>{"T0 + T1 < 0"});
+}
+
+TEST_CASE("a plan has a point of its values that breaks none of its constraints") {
+  const LaunchPlan plan = tuned_plan({{"A", "[1, 2]"}, {"B", "[1, 2]"}}, {"A != B", "A < N"});
+  CHECK(has_point(plan, {}, {{"A", 1}, {"B", 2}}));
+  CHECK(has_point(plan, {{"N", std::int64_t{2}}}, {{"A", 1}, {"B", 2}}));
+  CHECK_FALSE(has_point(plan, {{"N", std::int64_t{2}}}, {{"A", 2}, {"B", 1}}));
+  CHECK_FALSE(has_point(plan, {}, {{"A", 1}, {"B", 1}}));
+  CHECK_FALSE(has_point(plan, {}, {{"A", 3}, {"B", 1}}));
+  CHECK_FALSE(has_point(plan, {}, {{"A", 1}}));
+  CHECK_FALSE(has_point(plan, {}, {{"A", 1}, {"B", 2}, {"C", 1}}));
+}
+
 TEST_CASE("the nearest points come first: few tunables changed, then few doublings") {
   const TunableSpace space =
       plan_space(tuned_plan({{"A", "[16, 32, 64, 128]"}, {"B", "[1, 2, 4]"}}, {"A != 32 or B != 2"}), {})
@@ -231,13 +318,17 @@ TEST_CASE("a space of listed points has these, numbered in their order, and cost
   CHECK(TunableSpace::of_points(parameters, {}).size() == 0);
 }
 
+TEST_CASE("points that cost the same come beginning by beginning, so that few are begun and not finished") {
+  const TunableSpace space = plan_space(tuned_plan(digits(6), {}), {}).value();
+  CheapestPoints cheapest(space, std::vector(6, std::vector<double>(10, 1)));
+  const std::uint64_t first = cheapest.next().value();
+  for (int i = 1; i < 10; ++i) CHECK(cheapest.next().value() / 10 == first / 10);
+}
+
 TEST_CASE("a space whose constraints distinguish too many beginnings is refused by name") {
-  std::vector<std::string> constraints;
-  for (int i = 0; i < 14; ++i)
-    for (int j = 0; j < i; ++j) constraints.push_back(fmt::format("T{} != T{}", i, j));
-  std::vector<std::pair<std::string, std::string>> tunables;
-  for (int i = 0; i < 14; ++i) tunables.emplace_back(fmt::format("T{}", i), "range(14)");
-  const auto space = plan_space(tuned_plan(tunables, constraints), {});
+  Candidate candidate;
+  test::add_refused_tunables(candidate);
+  const auto space = plan_space(candidate.plan, {});
   REQUIRE_FALSE(space.ok());
   CHECK(space.error().message.find("the constraints distinguish too many beginnings") == 0);
 }

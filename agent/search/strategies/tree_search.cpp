@@ -36,11 +36,11 @@ class TreeSearch final : public Member {
     for (const Observation& centre : history.fastest(kTreeCentres))
       for (const PointNumber point : history.points().neighbours(centre.point))
         if (history.unseen(point)) pool.push_back(point);
-    return *std::ranges::max_element(pool, {}, [&](PointNumber point) {
-      const auto prediction = forest_->predict(point);
-      return expected_improvement(*history.best()->log_time, prediction.mean,
-                                  prediction.variance + kMinVariance);
-    });
+    std::vector<double> scores;
+    for (const Forest::Prediction& prediction : forest_->predict(pool))
+      scores.push_back(expected_improvement(*history.best()->log_time, prediction.mean,
+                                            prediction.variance + kMinVariance));
+    return pool[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
   }
 
  private:
