@@ -61,6 +61,14 @@ std::string read_source(const JsonReader& at, const Definition& definition, cons
   return name;
 }
 
+/// What is said of an output, or of a list the first for which no `when` says otherwise.
+std::optional<JsonReader> rule_that_holds(const JsonReader& at, const Params& params) {
+  for (const JsonReader& rule : at.json().is_array() ? at.items() : std::vector{at}) {
+    if (const auto when = rule.find("when"); !when || holds(*when, params)) return rule;
+  }
+  return std::nullopt;
+}
+
 OutputRule read_rule(const JsonReader& at, OutputRule rule, const ProblemInstance& instance,
                      const TensorSpec& output) {
   at.only({"when", "factor", "floor_ulps", "per", "exact", "equal_share", "set", "gather"});
@@ -103,13 +111,14 @@ Tolerance read_tolerance(const JsonReader& at, const ProblemInstance& instance) 
   }
   const auto outputs = at.find("outputs");
   if (!outputs) return tolerance;
-  for (const auto& [name, rule] : outputs->members()) {
+  for (const auto& [name, rules] : outputs->members()) {
     const auto& absent = instance.absent_outputs;
     if (std::ranges::find(absent, name, &TensorSpec::name) != absent.end()) continue;
-    if (const auto when = rule.find("when"); when && !holds(*when, instance.params)) continue;
+    const auto rule = rule_that_holds(rules, instance.params);
+    if (!rule) continue;
     const auto output = std::ranges::find(instance.definition.outputs, name, &TensorSpec::name);
-    if (output == instance.definition.outputs.end()) rule.reject(fmt::format("'{}' is not an output", name));
-    tolerance.outputs[name] = read_rule(rule, common, instance, *output);
+    if (output == instance.definition.outputs.end()) rule->reject(fmt::format("'{}' is not an output", name));
+    tolerance.outputs[name] = read_rule(*rule, common, instance, *output);
   }
   return tolerance;
 }

@@ -12,6 +12,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
+/// Data sets after which one that was not asked for again is forgotten. An evaluation asks for about three of a workload
+/// that is timed, and a few distributions more of one that is checked (chosen).
+constexpr std::uint64_t kTurn = 16;
+
 /// What `step` says, or that memory ran out in it.
 template <class Step>
 std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step step) try {
@@ -25,37 +29,43 @@ std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step ste
       .diagnostics = {}};
 }
 
+/// A quarter of the device leaves room for what a kernel is timed with; 8 GiB hold the workloads of the built-in problems.
+std::size_t budget_for(const RunContext& run_context) {
+  const std::size_t least = run_context.inspector != nullptr ? 0 : std::size_t{8} << 30;
+  return std::max(least, static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 4);
+}
+
 }  // namespace
 
 void ReleaseMemory::operator()(Reference* reference) const noexcept { reference->hold_memory(false); }
 
+DataStore::DataStore(RunContext& run_context, Reference& reference, std::size_t budget_bytes)
+    : run_context_(run_context), reference_(reference), budget_bytes_(budget_bytes) {}
+
 DataStore::DataStore(RunContext& run_context, Reference& reference)
-    : run_context_(run_context),
-      reference_(reference),
-      // An eighth of the device leaves room for large workspaces; 8 GiB hold the workloads of
-      // the built-in problems.
-      budget_bytes_(run_context.inspector != nullptr
-                        ? static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 4
-                        : std::max<std::size_t>(
-                              std::size_t{8} << 30,
-                              static_cast<std::size_t>(run_context.context.facts().memory_bytes) / 8)) {}
+    : DataStore(run_context, reference, budget_for(run_context)) {}
 
 Result<std::shared_ptr<const DataSet>, Outcome> DataStore::get(const WorkloadLayout& workload,
                                                                const std::string& distribution,
                                                                std::uint64_t seed) {
-  const auto found = std::find_if(sets_.begin(), sets_.end(), [&](const auto& set) {
-    return set->workload == &workload && set->distribution == distribution && set->seed == seed;
+  ++gets_;
+  const auto found = std::ranges::find_if(kept_, [&](const Kept& kept) {
+    return kept.set->workload == &workload && kept.set->distribution == distribution &&
+           kept.set->seed == seed;
   });
-  if (found != sets_.end()) {
-    sets_.splice(sets_.begin(), sets_, found);
-    return sets_.front();
+  if (found != kept_.end()) {
+    found->used = gets_;
+    kept_.splice(kept_.begin(), kept_, found);
+    return found->set;
   }
   auto builder = make_changing(workload, distribution);
   if (!builder) return builder.error();
   (*builder)->fill(seed);
   if (auto failed = make_references(**builder)) return *failed;
-  sets_.push_front((*builder)->data());
-  return sets_.front();
+  std::shared_ptr<const DataSet> set = (*builder)->data();
+  make_room(set->bytes, workload);
+  if (kept_bytes() + set->bytes <= budget_bytes_) kept_.push_front({set, gets_});
+  return set;
 }
 
 std::optional<Outcome> DataStore::make_references(DataSetBuilder& builder) {
@@ -84,7 +94,7 @@ Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const 
   const auto wanted = std::ranges::find(workload.distributions, distribution, &DrawnInputs::name);
   if (wanted == workload.distributions.end())
     fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
-  make_room(data_set_bytes(run_context_, workload));
+  make_room(data_set_bytes(run_context_, workload), workload);
   return with_room([&]() -> Result<std::unique_ptr<DataSetBuilder>, Outcome> {
     std::unique_ptr<DataSetBuilder> builder;
     auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
@@ -109,7 +119,7 @@ bool DataStore::reference_wants_room(const WorkloadLayout& workload) const {
   return reference_.working_bytes(workload) > 0;
 }
 
-void DataStore::release_reference_memory() const { reference_.hold_memory(false); }
+void DataStore::release_reference_memory() const { reference_.give_back_memory(); }
 
 void DataStore::give_room() {
   clear();
@@ -121,13 +131,20 @@ HeldMemory DataStore::hold_reference_memory() {
   return HeldMemory(&reference_);
 }
 
-void DataStore::make_room(std::size_t bytes) {
-  const auto total = [&] {
-    std::size_t sum = 0;
-    for (const auto& set : sets_) sum += set->bytes;
-    return sum;
-  };
-  while (!sets_.empty() && total() + bytes > budget_bytes_) sets_.pop_back();
+std::size_t DataStore::kept_bytes() const {
+  std::size_t sum = 0;
+  for (const Kept& kept : kept_) sum += kept.set->bytes;
+  return sum;
+}
+
+/// Sets of one workload are asked for in turns, so that the one unused longest is the next: it stays, and the new one is
+/// not kept.
+void DataStore::make_room(std::size_t bytes, const WorkloadLayout& workload) {
+  while (!kept_.empty() && kept_bytes() + bytes > budget_bytes_) {
+    const Kept& last = kept_.back();
+    if (last.set->workload == &workload && gets_ - last.used < kTurn) return;
+    kept_.pop_back();
+  }
 }
 
 }  // namespace ak::runtime

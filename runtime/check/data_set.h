@@ -58,11 +58,12 @@ struct ReleaseMemory {
 /// A reference that holds its memory as long as this lives (Reference::hold_memory()). Must not outlive it.
 using HeldMemory = std::unique_ptr<Reference, ReleaseMemory>;
 
-/// Makes and keeps data sets, least recently used ones dropped first once a budget of device
-/// memory is passed.
+/// Makes data sets, and keeps as many as a budget of device memory holds.
 class DataStore {
  public:
-  /// Both must outlive the store.
+  /// Both must outlive the store. @param budget_bytes of device memory that it keeps
+  DataStore(RunContext& run_context, Reference& reference, std::size_t budget_bytes);
+  /// With a budget for the device.
   DataStore(RunContext& run_context, Reference& reference);
 
   /// Errors: invalid_reference (the references leave elements unwritten or disagree about what is finite),
@@ -96,10 +97,16 @@ class DataStore {
   /// For a time in which no one takes memory of the device.
   [[nodiscard]] HeldMemory hold_reference_memory();
   /// Forgets everything: after a candidate may have written where it should not.
-  void clear() { sets_.clear(); }
+  void clear() { kept_.clear(); }
 
  private:
-  void make_room(std::size_t bytes);
+  struct Kept {
+    std::shared_ptr<const DataSet> set;
+    std::uint64_t used;  ///< when it was asked for last: gets_
+  };
+
+  void make_room(std::size_t bytes, const WorkloadLayout& workload);
+  [[nodiscard]] std::size_t kept_bytes() const;
   /// What is typical of `set`'s outputs; empty where all have enough elements, or where memory is short.
   [[nodiscard]] Result<std::vector<TypicalResult>, Outcome> typical_of(const DataSet& set);
 
@@ -107,7 +114,8 @@ class DataStore {
   Reference& reference_;
   std::size_t budget_bytes_;
   double making_ms_ = 0;
-  std::list<std::shared_ptr<const DataSet>> sets_;  ///< most recently used first
+  std::uint64_t gets_ = 0;  ///< that were asked for
+  std::list<Kept> kept_;    ///< most recently used first
   std::map<std::pair<const WorkloadLayout*, std::string>, std::vector<TypicalResult>> typical_;
 };
 

@@ -23,6 +23,7 @@ class CompiledReference final : public Reference {
   [[nodiscard]] const LoadedImage* program() const override { return &twin_; }
   [[nodiscard]] std::size_t working_bytes(const WorkloadLayout&) const override { return 0; }
   void hold_memory(bool) noexcept override {}
+  void give_back_memory() override {}
   [[nodiscard]] bool lost() const override { return false; }  // the device would be
   [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
 

@@ -189,12 +189,10 @@ std::size_t ProcessReference::working_bytes(const WorkloadLayout& workload) cons
   return bytes + largest;  // one tensor between its operators; a module of many may want more
 }
 
-void ProcessReference::hold_memory(bool held) noexcept try {
-  holds_memory_ = held;
-  if (held || !std::exchange(may_have_memory_, false) || !on_gpu(run_context_.problem)) return;
+void ProcessReference::give_back_memory() {
+  if (!std::exchange(may_have_memory_, false) || !on_gpu(run_context_.problem)) return;
   // Where it fails, so does the next request.
   static_cast<void>(process_.ask({{"do", "release"}}, call_limit()));
-} catch (const std::exception&) {  // of memory for the request
 }
 
 /// In slices.

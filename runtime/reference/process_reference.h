@@ -27,7 +27,8 @@ class ProcessReference final : public Reference {
                                             const AddressTable& tensors) override;
   [[nodiscard]] const LoadedImage* program() const override { return nullptr; }
   [[nodiscard]] std::size_t working_bytes(const WorkloadLayout& workload) const override;
-  void hold_memory(bool held) noexcept override;
+  void hold_memory(bool held) noexcept override { holds_memory_ = held; }
+  void give_back_memory() override;
   [[nodiscard]] bool lost() const override { return process_.lost(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
 
@@ -56,9 +57,10 @@ class ProcessReference final : public Reference {
   ReferenceProcess process_;
   TensorExchange exchange_;
   ResultCache cache_;
-  const WorkloadLayout* selected_ = nullptr;             ///< that the process is at
-  std::uint64_t sent_contents_ = 0;                      ///< of the inputs that it has; 0: not known
-  bool holds_memory_ = false, may_have_memory_ = false;  ///< asked of it; since then it has computed
+  const WorkloadLayout* selected_ = nullptr;  ///< that the process is at
+  std::uint64_t sent_contents_ = 0;           ///< of the inputs that it has; 0: not known
+  bool holds_memory_ = false;
+  bool may_have_memory_ = false;  ///< of the device, from what it has computed
   std::vector<std::string> notes_;
 };
 

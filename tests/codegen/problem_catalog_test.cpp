@@ -274,6 +274,21 @@ TEST_CASE("a tolerance says for the tensor and for single outputs how they are j
   CHECK(sample.instantiate()->tolerance.has_views());
 }
 
+TEST_CASE("of several rules for an output the first counts that holds") {
+  SampleProblem sample;
+  const auto rule = [&](const std::string& last, const char* dtype) {
+    sample.json["tolerance"] = parse_json(R"({"reason": "r", "outputs": {"y": [
+      {"when": "dtype == 'bfloat16'", "equal_share": 0.5}, )" +
+                                          last + "]}}");
+    return sample.instantiate({{"dtype", dtype}})->tolerance.rule("y");
+  };
+  const std::string another = R"({"factor": 3, "equal_share": 0.75})";
+  CHECK(rule(another, "bf16").equal_share == 0.5);
+  CHECK(rule(another, "fp32").equal_share == 0.75);
+  CHECK(rule(another, "fp32").factor == 3);
+  CHECK_FALSE(rule(R"({"when": "dtype == 'bfloat16'", "equal_share": 0.75})", "fp32").equal_share);
+}
+
 TEST_CASE("a mistake in the tolerance names its field") {
   struct Row {
     std::string tolerance, words;

@@ -34,6 +34,7 @@ class TimingBench {
   [[nodiscard]] runtime::TimingTarget target(const Program& program, const std::string& workload);
 
   [[nodiscard]] runtime::RunContext& run_context() { return *run_context_; }
+  [[nodiscard]] runtime::Reference& reference() { return *reference_; }
   [[nodiscard]] runtime::DataStore& store() { return *store_; }
 
  private:

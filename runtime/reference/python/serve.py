@@ -402,7 +402,6 @@ class Server:
             torch.cuda.empty_cache()
 
     def release(self, request):
-        self.holds_memory = False
         if self.device.type == "cuda" and unused_bytes() > UNUSED_BYTES:
             torch.cuda.empty_cache()
         return {}

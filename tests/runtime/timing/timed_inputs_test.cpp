@@ -238,7 +238,7 @@ TEST_CASE(
   constexpr std::size_t kSampleBytes = 2 * kCallBytes;
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   for (const bool correct : {true, false}) {
-    FullDevice full({(8 + 2) * kSampleBytes, (1 + 2) * kSampleBytes});
+    FullDevice full({(8 + 2) * kSampleBytes, (2 + 2) * kSampleBytes, (1 + 2) * kSampleBytes});
     const Taken taken = take_samples(
         bench, correct ? kernel(kCorrect) : counting("if (i < n) c[i] = call < 3 ? a[i] + b[i] : a[i];"),
         {.contents = Contents::kept});
