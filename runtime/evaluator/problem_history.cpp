@@ -22,6 +22,10 @@ bool same_device(const std::shared_ptr<const DeviceFacts>& one,
 }  // namespace
 
 void ProblemHistory::keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device) {
+  if (answer.outcome.status == Status::infrastructure_error && !std::exchange(baseline_lost_, true)) {
+    baseline_timed_ = false;  // once more
+    return;
+  }
   baselines_from_ = std::move(device);
   baselines_ = std::move(answer.measurements);
   if (answer.outcome.status == Status::ok) notes_ = std::move(answer.outcome.diagnostics);

@@ -20,7 +20,7 @@ class ProblemHistory {
   /// Whether the baselines need not be timed any more.
   void set_baseline_timed(bool timed) { baseline_timed_ = timed; }
   /// A reference too slow or too large to time leaves no baseline; the candidates' checks will say
-  /// what is wrong.
+  /// what is wrong. Where the answer was lost with the device's process, they are timed once more.
   /// @param device as EvaluationResult::device
   void keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device);
   /// Appends what is kept of the baselines to a result of the same device: measurements, and notes on them.
@@ -33,7 +33,7 @@ class ProblemHistory {
   [[nodiscard]] std::optional<double> share_ns(double champion_score_ns, const std::string& workload) const;
 
  private:
-  bool baseline_timed_ = false;
+  bool baseline_timed_ = false, baseline_lost_ = false;
   std::shared_ptr<const DeviceFacts> baselines_from_;
   std::vector<Measurement> baselines_;
   std::vector<Diagnostic> notes_;

@@ -56,6 +56,15 @@ TEST_CASE("the baselines of one device do not go along with a result of another"
   CHECK(second.measurements.size() == 1);
 }
 
+TEST_CASE("baselines whose answer was lost are timed once more") {
+  ProblemHistory history;
+  for (const bool again : {true, false}) {
+    history.set_baseline_timed(true);
+    history.keep_baselines(baseline_answer(Status::infrastructure_error), nullptr);
+    CHECK(history.baseline_timed() == !again);
+  }
+}
+
 TEST_CASE("of baselines that failed there is no note") {
   ProblemHistory history;
   history.keep_baselines(baseline_answer(Status::out_of_memory), nullptr);
