@@ -52,6 +52,7 @@ struct DataSet {
 class DataSetBuilder;  // runtime/check/data_set_builder.h
 class Reference;       // runtime/reference/reference.h
 
+/// Ends what HeldMemory began.
 struct ReleaseMemory {
   void operator()(Reference* reference) const noexcept;
 };
@@ -80,7 +81,7 @@ class DataStore {
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
   /// Whether the device has the memory left that the reference wants for this (Reference::working_bytes()).
   [[nodiscard]] bool reference_has_room(const WorkloadLayout& workload) const;
-  /// It wants some at all.
+  /// Whether it wants any.
   [[nodiscard]] bool reference_wants_room(const WorkloadLayout& workload) const;
   /// The reference keeps no memory of the device for later results.
   void release_reference_memory() const;

@@ -71,7 +71,7 @@ class DeviceSchedule {
   }
   [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const EvaluationJob& job,
                                                                 const DeviceLine& line) const {
-    // A CPU device is alone in its worker, whatever the number of the GPU that it stands beside.
+    // A CPU device is alone in its worker, whatever the number of the GPU that it runs next to.
     const int ordinal = options_.device == DeviceKind::cuda ? line.place.ordinal : 0;
     return job.problem->open_problem(environment_, ordinal, options_.device);
   }

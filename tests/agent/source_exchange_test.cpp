@@ -94,7 +94,7 @@ TEST_CASE("a promising offer is searched, and one that is much slower is not") {
   }
 }
 
-TEST_CASE("the source is told when the tunables of its kernel are not searched, and why") {
+TEST_CASE("the source learns when the tunables of its kernel are not searched, and why") {
   Exchange test;
   Offer refused = test.offer("refused");
   ak::test::add_refused_tunables(refused.candidate);

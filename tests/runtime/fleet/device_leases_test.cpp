@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of evaluations whose devices are lost, refuse or start again, seen through an evaluator of devices that do
-// as they are told.
+// What becomes of evaluations whose devices are lost, refuse or start again, seen through an evaluator of devices that
+// follow a script.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>

@@ -10,7 +10,7 @@
 
 namespace ak::runtime::test {
 
-/// A device worker without a device, which does as it is told. Events are the messages that it gets, "hello",
+/// A device worker without a device, which follows a script. Events are the messages that it gets, "hello",
 /// "describe", "open", "baseline" and "evaluate", alone or after the number of its process: "2 open" is the first
 /// problem of the second process. A candidate is said to run, and is incorrect.
 struct PretendedDevice {

@@ -186,7 +186,7 @@ std::unique_ptr<SecureStream> connected(const Fleet& fleet) {
   return stream;
 }
 
-TEST_CASE("a worker of another protocol is told so, and the place goes to the next one") {
+TEST_CASE("a worker of another protocol gets a refusal that says so, and the place goes to the next one") {
   const Fleet fleet;
   const Process controller(fleet.listening());
   const auto deadline = testing::out_of_patience();
