@@ -42,7 +42,7 @@ class Run {
                                                 const std::optional<PredictedScore>& predicted) const;
   [[nodiscard]] std::string arm_of(const Flight& flight) const;
 
-  Proposals proposals_;  // before the context, whose clock starts when spaces have been enumerated
+  Proposals proposals_;  // before the context, whose clock starts when spaces have been built
   const SearchContext context_;
   LoopResult result_;
   Champion champion_;

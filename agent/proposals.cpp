@@ -5,29 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "agent/seeds.h"
 #include "core/error.h"
+#include "core/text/print_stderr.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::agent {
-namespace {
-
-/// Of the constraints that leave no point, those that do so together: without any one of them there are some.
-std::vector<std::string> contradiction(LaunchPlan plan, const Environment& environment) {
-  for (std::size_t i = 0; i < plan.constraints.size();) {
-    const auto at = plan.constraints.begin() + static_cast<std::ptrdiff_t>(i);
-    const Expression constraint = *at;
-    plan.constraints.erase(at);
-    if (enumerate_tunables(plan, environment, 1).empty()) continue;
-    plan.constraints.insert(plan.constraints.begin() + static_cast<std::ptrdiff_t>(i++), constraint);
-  }
-  std::vector<std::string> texts;
-  for (const Expression& constraint : plan.constraints) texts.push_back(constraint.text());
-  return texts;
-}
-
-}  // namespace
 
 Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock)
     : clock_(clock),
@@ -37,30 +24,41 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
       environment_(options.problem->environment({})) {
   if (strategy_ == nullptr) fail(ExitCode::usage, "{}", unknown_strategy(options.strategy));
   environment_.merge(device_environment(device, options.arch));
-  std::vector<std::string> reasons;
   for (const Candidate& candidate : options.templates) {
-    const bool start_allowed = append(candidate).empty();
-    if (!start_allowed && enumerate_tunables(candidate.plan, environment_, 1).empty())
-      reasons.push_back(fmt::format("{} needs {}", candidate.name,
-                                    fmt::join(contradiction(candidate.plan, environment_), " and ")));
-    if (options.search_tunables) open(searches_.size() - 1);
+    append(candidate);
+    if (options.search_tunables) open_template(searches_.size() - 1);
   }
   if (space_points_ == 0 && options.source == nullptr) {
+    std::vector<std::string> reasons;
+    for (const TemplateSearch& search : searches_) reasons.push_back(why_without_points(search.candidate));
     fail(ExitCode::no_kernel, "no kernel template of {} is for {} with these parameters: {}",
          options.problem->problem, options.arch.sm(), fmt::join(reasons, "; "));
   }
   for (const FirstPoint& first : options.first_points) add_first_point(first);
 }
 
-/// Every tunable has one of its values, and no constraint that is known yet rules it out.
+/// One whose space is refused costs the search no more than this template's tunables.
+void Proposals::open_template(std::size_t index) {
+  const TemplateSearch& search = searches_[index];
+  Result<TunableSpace> space = plan_space(search.candidate.plan, environment_);
+  if (space.ok()) return open(index, std::move(space).value());
+  print_stderr("note: {}{}: {}\n", search.candidate.name,
+               search.start_allowed ? " is evaluated at its own point alone" : " is left out",
+               space.error().message);
+}
+
+/// Builds the space again: all of them at once may be too large, and the reasons are seldom asked for.
+std::string Proposals::why_without_points(const Candidate& candidate) const {
+  const Result<TunableSpace> space = plan_space(candidate.plan, environment_);
+  if (!space) return fmt::format("{}: {}", candidate.name, space.error().message);
+  const auto needed = space->size() == 0
+                          ? contradiction(*space)
+                          : broken_constraints(candidate.plan, environment_, candidate.tunables);
+  return fmt::format("{} needs {}", candidate.name, fmt::join(needed, " and "));
+}
+
 bool Proposals::has_point(std::size_t template_index, const TunableValues& point) const {
-  const LaunchPlan& plan = searches_[template_index].candidate.plan;
-  const bool values = std::ranges::all_of(plan.tunables, [&](const Tunable& tunable) {
-    const auto value = point.find(tunable.name);
-    return value != point.end() && std::ranges::find(tunable.values, value->second) != tunable.values.end();
-  });
-  return values && point.size() == plan.tunables.size() &&
-         broken_constraints(plan, environment_, point).empty();
+  return ak::has_point(searches_[template_index].candidate.plan, environment_, point);
 }
 
 void Proposals::add_first_point(const FirstPoint& first) {
@@ -137,23 +135,26 @@ Proposals::TemplateSearch* Proposals::search_of_same(const Candidate& candidate)
   return nullptr;
 }
 
-void Proposals::search(std::size_t index, std::optional<double> start_ns) {
+std::optional<InputError> Proposals::search(std::size_t index, std::optional<double> start_ns) {
   const auto same_source = [&](const TemplateSearch& other) {
     return other.strategy != nullptr && other.candidate.source == searches_[index].candidate.source;
   };
-  if (std::ranges::any_of(searches_, same_source)) return;
-  open(index);
+  if (std::ranges::any_of(searches_, same_source)) return std::nullopt;
+  Result<TunableSpace> space = plan_space(searches_[index].candidate.plan, environment_);
+  if (!space) return space.error();
+  open(index, std::move(space).value());
   tell({.template_index = index, .point = searches_[index].candidate.tunables, .is_start = true}, start_ns);
+  return std::nullopt;
 }
 
-void Proposals::open(std::size_t index) {
+void Proposals::open(std::size_t index, TunableSpace space) {
   TemplateSearch& added = searches_[index];
-  const Candidate& candidate = added.candidate;
-  const SearchSpace space{candidate.plan.tunables,
-                          enumerate_tunables(candidate.plan, environment_, kMaxPoints)};
-  added.start_in_space = std::ranges::find(space.points, candidate.tunables) != space.points.end();
-  space_points_ += std::ssize(space.points) - (added.start_allowed && added.start_in_space ? 1 : 0);
-  added.strategy = strategy_->make(space, derive_seed(seed_, index + 1));
+  added.start_in_space = point_of(space, added.candidate.tunables).has_value();
+  const std::uint64_t counted = added.start_allowed && added.start_in_space ? 1 : 0;
+  const auto room = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() - space_points_);
+  space_points_ += static_cast<std::int64_t>(std::min(space.size() - counted, room));
+  added.strategy =
+      strategy_->make(std::make_shared<TunableSpace>(std::move(space)), derive_seed(seed_, index + 1));
   active_.push_back(index);
 }
 

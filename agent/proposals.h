@@ -30,13 +30,9 @@ struct Proposal {
 /// drops out. Used by one thread.
 class Proposals {
  public:
-  /// Most points of one template that are searched; the first in row-major order. A point takes about 0.5 kB,
-  /// so this bounds a template at 50 MB; a night has time for fewer.
-  static constexpr std::size_t kMaxPoints = 100'000;
-
-  /// Points are those that the constraints allow on `device`. `options` and `clock` must outlive this.
-  /// Throws Error(usage) when the strategy is not known, Error(no_kernel) when no template has a point,
-  /// with the reasons.
+  /// Points are those that the constraints allow on `device`; of a template whose space is refused (plan_space()) its
+  /// own alone, with a note on stderr. `options` and `clock` must outlive this. Throws Error(usage) when the strategy
+  /// is not known, Error(no_kernel) when no template has a point, with the reasons.
   Proposals(const LoopOptions& options, const DeviceFacts& device, const Clock& clock);
 
   /// The strategies need not ask for these: they receive what is known, and the fastest kRemeasured of all
@@ -51,9 +47,10 @@ class Proposals {
   /// A further, last template, of which only its own point is proposed until search() is called. Returns the
   /// constraints that this point breaks; it is not added when there are some.
   [[nodiscard]] std::vector<std::string> add(Candidate candidate);
-  /// Searches the tunables of an added template from now on, unless its source is searched already.
+  /// Searches the tunables of an added template from now on, unless its source is searched already. Returns why they
+  /// cannot be: its space is refused (plan_space()).
   /// @param start_ns of its own point, which was evaluated
-  void search(std::size_t index, std::optional<double> start_ns);
+  [[nodiscard]] std::optional<InputError> search(std::size_t index, std::optional<double> start_ns);
   /// Whether strategies are asked; starts and retries are given in any case.
   void allow_search(bool allowed) { search_allowed_ = allowed; }
   void retry(Proposal proposal);
@@ -61,7 +58,7 @@ class Proposals {
   void give_up(const Proposal& proposal);
   /// Passes the answer on to the template's strategy.
   void tell(const Proposal& proposal, std::optional<double> time_ns);
-  /// Points of all templates together.
+  /// Points of all templates together; 2^63 - 1 where there are more.
   [[nodiscard]] std::int64_t space_points() const { return space_points_; }
 
  private:
@@ -76,9 +73,11 @@ class Proposals {
 
   void add_first_point(const FirstPoint& first);
   [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
-  [[nodiscard]] std::vector<std::string> append(Candidate candidate);
+  std::vector<std::string> append(Candidate candidate);
+  void open_template(std::size_t index);
+  [[nodiscard]] std::string why_without_points(const Candidate& candidate) const;
   [[nodiscard]] TemplateSearch* search_of_same(const Candidate& candidate);
-  void open(std::size_t index);
+  void open(std::size_t index, TunableSpace space);
 
   [[nodiscard]] std::optional<double> ranked_by(const KnownPoint& known) const;
 

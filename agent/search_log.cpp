@@ -37,7 +37,7 @@ StoredEvaluation SearchLog::commit(const Completed& completed, const About& abou
                                 .request = &completed.request,
                                 .result = &completed.result,
                                 .predicted = predicted,
-                                .device = about.device,
+                                .device = about.device ? about.device : completed.result.device.get(),
                                 .asked = item ? &asked : nullptr,
                                 .llm_call = about.origin ? about.origin->llm_call : std::nullopt});
 }

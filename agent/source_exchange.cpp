@@ -108,14 +108,22 @@ bool SourceExchange::take_profile(Completed& completed) {
 void SourceExchange::tell_source(const Completed& completed, const Flight& flight, RowId variant) {
   const Proposal& proposal = flight.item.proposal;
   if (inconclusive(completed.result) && !proposal.is_retry) return;  // it is tried again
-  context_.options.source->tell(completed, variant);
-  if (!proposal.is_start || origin_of(flight) == nullptr) return;
-  adopt(flight, variant);
-  const auto score = completed.result.score_ns;
+  const bool written = proposal.is_start && origin_of(flight) != nullptr;
+  if (written) adopt(flight, variant);
+  const auto refused = written && is_promising(completed.result)
+                           ? proposals_.search(proposal.template_index, completed.result.score_ns)
+                           : std::nullopt;
+  if (!refused) return context_.options.source->tell(completed, variant);
+  Completed noted = completed;
+  noted.result.outcome.diagnostics.push_back(
+      {.severity = "note", .message = fmt::format("its tunables are not searched: {}", refused->message)});
+  context_.options.source->tell(noted, variant);
+}
+
+bool SourceExchange::is_promising(const EvaluationResult& result) const {
   const double best_ns = champion_.score_ns().value_or(std::numeric_limits<double>::infinity());
-  if (context_.options.search_tunables && passed(completed.result, context_.depth) && score &&
-      *score <= kPromising * best_ns)
-    proposals_.search(proposal.template_index, score);
+  return context_.options.search_tunables && passed(result, context_.depth) && result.score_ns &&
+         *result.score_ns <= kPromising * best_ns;
 }
 
 /// Points that a strategy chooses in it are made from its own point.

@@ -29,7 +29,8 @@ class SourceExchange {
   /// Null for the problem's own.
   [[nodiscard]] const Origin* origin_of(const Flight& flight) const;
   /// Passes an evaluation, which was committed as `variant`, on to the source: of a kernel that it may be asked
-  /// to improve when its profile is there.
+  /// to improve when its profile is there. Begins the search of what the source wrote; a note in the evaluation tells
+  /// the source where its tunables cannot be searched.
   void tell(const Completed& completed, const Flight& flight, RowId variant);
 
   /// True when the evaluation was one of the profiles for the source.
@@ -50,6 +51,7 @@ class SourceExchange {
   void refuse(Offer offer);
   [[nodiscard]] bool wants_profile(const Completed& completed, const Flight& flight) const;
   void tell_source(const Completed& completed, const Flight& flight, RowId variant);
+  [[nodiscard]] bool is_promising(const EvaluationResult& result) const;
   void adopt(const Flight& flight, RowId variant);
 
   const SearchContext& context_;

@@ -130,6 +130,8 @@ struct EvaluationResult {
   std::optional<double> score_ns;  ///< weighted geometric mean of median_ns over the timed workloads
   std::string program;  ///< names its machine code and launches to recall(); empty where there are none
   StageTimes stage_times;
+  /// Where its times are from, if not from the device of the evaluator's capabilities.
+  std::shared_ptr<const DeviceFacts> device = nullptr;
 };
 
 using Ticket = std::uint64_t;

@@ -28,10 +28,14 @@ std::string strategy_help() {
 void add_target_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--arch,--target", flags.arch,
                  "what to compile for: sm_90a, hopper, h200, native (default: native)");
+  app.add_option("--device", flags.device,
+                 "where to run candidates: auto, cuda, cuda:N, cuda:0,2 or cuda:all (several GPUs), emulator "
+                 "(on the CPU: "
+                 "checked, costs estimated), none (build and rank only)");
   app.add_option(
-      "--device", flags.device,
-      "where to run candidates: auto, cuda, cuda:N, emulator (on the CPU: checked, costs estimated), "
-      "none (build and rank only)");
+      "--pool", flags.pool,
+      "run candidates on the devices of this file, here and on other machines, in place of --device "
+      "(docs/fleet.md)");
   app.add_option(
       "--output,-o", flags.output,
       "file to write the kernel to; explanation, test, result and launcher go next to it (default: a free "

@@ -11,17 +11,17 @@ constexpr std::size_t kDrawn = 64;  // chosen: more prefers the corners of the s
 
 }  // namespace
 
-std::size_t spread_point(const History& history, Engine& engine) {
+PointNumber spread_point(const History& history, Engine& engine) {
   const Points& points = history.points();
-  std::vector<std::size_t> known = history.pending();
-  for (const Observation& answer : history.told()) known.push_back(answer.point);
-  std::size_t chosen = 0;
+  std::vector<Ordinals> known;
+  for (const PointNumber point : history.pending()) known.push_back(points.ordinals(point));
+  for (const Observation& answer : history.told()) known.push_back(points.ordinals(answer.point));
+  PointNumber chosen = 0;
   double least = std::numeric_limits<double>::infinity();
-  for (const std::size_t point : history.sample_unseen(engine, known.empty() ? 1 : kDrawn)) {
+  for (const PointNumber point : history.sample_unseen(engine, known.empty() ? 1 : kDrawn)) {
     const Ordinals own = points.ordinals(point);
     double crowding = 0;
-    for (const std::size_t other : known) {
-      const Ordinals theirs = points.ordinals(other);
+    for (const Ordinals& theirs : known) {
       for (std::size_t axis = 0; axis < own.size(); ++axis) {
         const int apart = std::abs(int{own[axis]} - int{theirs[axis]});
         crowding += static_cast<double>(points.extent(axis)) / ((1 + apart) * (1 + apart));

@@ -7,6 +7,6 @@ namespace ak::agent {
 
 /// A point for the first phase of a search: of some random ones, the one whose values were used least so far
 /// and that lies furthest from what is known.
-[[nodiscard]] std::size_t spread_point(const History& history, Engine& engine);
+[[nodiscard]] PointNumber spread_point(const History& history, Engine& engine);
 
 }  // namespace ak::agent

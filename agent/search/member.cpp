@@ -8,12 +8,12 @@ namespace {
 
 class StandAlone final : public SearchStrategy {
  public:
-  StandAlone(const SearchSpace& space, std::uint64_t seed, std::unique_ptr<Member> member)
-      : history_(space), engine_(seed), member_(std::move(member)) {}
+  StandAlone(std::shared_ptr<const TunableSpace> space, std::uint64_t seed, std::unique_ptr<Member> member)
+      : history_(std::move(space)), engine_(seed), member_(std::move(member)) {}
 
   std::optional<TunableValues> ask() override {
-    if (history_.unseen().empty()) return std::nullopt;
-    const std::size_t point = member_->pick(history_, engine_);
+    if (history_.exhausted()) return std::nullopt;
+    const PointNumber point = member_->pick(history_, engine_);
     history_.propose(point);
     return history_.points().tunable_values(point);
   }
@@ -37,9 +37,9 @@ class StandAlone final : public SearchStrategy {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> stand_alone(const SearchSpace& space, std::uint64_t seed,
+std::unique_ptr<SearchStrategy> stand_alone(std::shared_ptr<const TunableSpace> space, std::uint64_t seed,
                                             std::unique_ptr<Member> member) {
-  return std::make_unique<StandAlone>(space, seed, std::move(member));
+  return std::make_unique<StandAlone>(std::move(space), seed, std::move(member));
 }
 
 }  // namespace ak::agent

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "agent/search/history.h"
 
@@ -13,7 +14,7 @@ class Member {
  public:
   virtual ~Member() = default;
   /// An unseen point; there is one.
-  [[nodiscard]] virtual std::size_t pick(const History& history, Engine& engine) = 0;
+  [[nodiscard]] virtual PointNumber pick(const History& history, Engine& engine) = 0;
   /// An answer came; the history holds it already.
   virtual void learn(const History&, const Observation&, Engine&) {}
   /// As SearchStrategy::member_name().
@@ -21,13 +22,14 @@ class Member {
 };
 
 /// A strategy of one member.
-[[nodiscard]] std::unique_ptr<SearchStrategy> stand_alone(const SearchSpace& space, std::uint64_t seed,
-                                                          std::unique_ptr<Member> member);
+[[nodiscard]] std::unique_ptr<SearchStrategy> stand_alone(std::shared_ptr<const TunableSpace> space,
+                                                          std::uint64_t seed, std::unique_ptr<Member> member);
 
 /// Strategy::make of a strategy of one member that has no settings.
 template <typename OneMember>
-[[nodiscard]] std::unique_ptr<SearchStrategy> alone(const SearchSpace& space, std::uint64_t seed) {
-  return stand_alone(space, seed, std::make_unique<OneMember>());
+[[nodiscard]] std::unique_ptr<SearchStrategy> alone(std::shared_ptr<const TunableSpace> space,
+                                                    std::uint64_t seed) {
+  return stand_alone(std::move(space), seed, std::make_unique<OneMember>());
 }
 
 }  // namespace ak::agent

@@ -3,6 +3,17 @@
 
 namespace ak::agent {
 
+// Of a proposal's candidates and the model's rows there are about half as many (chosen: 0.5 MB).
+constexpr std::size_t kMaxOrdinals = 4096;
+
+/// Finding them out of a number takes as long as comparing them with ten rows.
+const Ordinals& PointCorrelation::ordinals(std::size_t input) const {
+  if (inputs_ordinals_.size() >= kMaxOrdinals) inputs_ordinals_.clear();
+  auto [found, is_new] = inputs_ordinals_.try_emplace(input);
+  if (is_new) found->second = points_.ordinals(input);
+  return found->second;
+}
+
 void PointCorrelation::restart() {
   kernel_.weigh();
   inputs_.clear();
@@ -11,12 +22,12 @@ void PointCorrelation::restart() {
 
 void PointCorrelation::append(std::size_t input) {
   inputs_.push_back(input);
-  kernel_.append(rows_, input);
+  kernel_.append(rows_, ordinals(input));
 }
 
 void PointCorrelation::correlate(std::size_t input, std::size_t first, std::span<double> result) const {
   std::vector<float> squared(result.size());
-  kernel_.squared_distances(input, rows_, first, squared);
+  kernel_.squared_distances(ordinals(input), rows_, first, squared);
   PointKernel::to_covariances(squared, result.data());
 }
 
@@ -27,7 +38,7 @@ std::vector<double> PointCorrelation::gradient(std::span<const double> weights) 
   std::vector<double> slopes(n);
   for (std::size_t i = 0; i < n; ++i) {
     const auto earlier = std::span(squared).first(i);
-    kernel_.squared_distances(inputs_[i], rows_, 0, earlier);
+    kernel_.squared_distances(ordinals(inputs_[i]), rows_, 0, earlier);
     PointKernel::slopes(earlier, slopes.data());
     for (std::size_t j = 0; j < i; ++j) slopes[j] *= weights[i * n + j];
     sums.add(i, std::span(slopes).first(i));

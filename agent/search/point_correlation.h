@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "agent/search/point_kernel.h"
@@ -8,10 +9,10 @@
 
 namespace ak::agent {
 
-/// The kernel of points for a Gaussian process whose inputs are points' indices. Used by one thread.
+/// The kernel of points for a Gaussian process whose inputs are points' numbers. Used by one thread.
 class PointCorrelation final : public CorrelationFunction {
  public:
-  explicit PointCorrelation(const Points& points) : kernel_(points) {}
+  explicit PointCorrelation(const Points& points) : points_(points), kernel_(points) {}
   [[nodiscard]] std::span<FittedParameter> parameters() override { return kernel_.parameters(); }
   void restart() override;
   void append(std::size_t input) override;
@@ -19,8 +20,12 @@ class PointCorrelation final : public CorrelationFunction {
   [[nodiscard]] std::vector<double> gradient(std::span<const double> weights) const override;
 
  private:
+  [[nodiscard]] const Ordinals& ordinals(std::size_t input) const;
+
+  const Points& points_;
   PointKernel kernel_;
-  std::vector<std::size_t> inputs_;  ///< by row
+  std::vector<std::size_t> inputs_;                                    ///< by row
+  mutable std::unordered_map<std::size_t, Ordinals> inputs_ordinals_;  ///< of those seen since restart()
   PointKernel::Rows rows_;
 };
 

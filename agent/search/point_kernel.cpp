@@ -2,6 +2,7 @@
 #include "agent/search/point_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -57,7 +58,7 @@ float exp_minus(float r) {
 
 }  // namespace
 
-PointKernel::PointKernel(const Points& points) : points_(points) {
+PointKernel::PointKernel(const Points& points) {
   for (std::size_t axis = 0; axis < points.axes(); ++axis) {
     const auto& values = points.values(axis);
     const std::size_t extent = values.size();
@@ -95,23 +96,21 @@ void PointKernel::weigh() {
   }
 }
 
-float PointKernel::product(std::size_t point) const {
-  const Ordinals ordinals = points_.ordinals(point);
+float PointKernel::product(const Ordinals& point) const {
   float sum = 0;
   for (const Axis& axis : axes_)
     if (!axis.logs.empty())
-      sum += static_cast<float>(parameters_[axis.power].value) * axis.logs[ordinals[axis.axis]];
+      sum += static_cast<float>(parameters_[axis.power].value) * axis.logs[point[axis.axis]];
   return sum;
 }
 
-void PointKernel::append(Rows& rows, std::size_t point) const {
+void PointKernel::append(Rows& rows, const Ordinals& point) const {
   rows.ordinals.resize(axes_.size());
-  for (std::size_t i = 0; i < axes_.size(); ++i)
-    rows.ordinals[i].push_back(points_.ordinals(point)[axes_[i].axis]);
+  for (std::size_t i = 0; i < axes_.size(); ++i) rows.ordinals[i].push_back(point[axes_[i].axis]);
   rows.products.push_back(product(point));
 }
 
-void PointKernel::squared_distances(std::size_t point, const Rows& rows, std::size_t first,
+void PointKernel::squared_distances(const Ordinals& point, const Rows& rows, std::size_t first,
                                     std::span<float> squared) const {
   if (squared.empty()) return;
   const float own = product(point);
@@ -119,10 +118,26 @@ void PointKernel::squared_distances(std::size_t point, const Rows& rows, std::si
     const float apart = own - rows.products[first + j];
     squared[j] = apart * apart;
   }
-  for (std::size_t i = 0; i < axes_.size(); ++i) {
-    const float* table = &axes_[i].squared[points_.ordinals(point)[axes_[i].axis] * axes_[i].extent];
-    const char16_t* theirs = rows.ordinals[i].data() + first;
-    for (std::size_t j = 0; j < squared.size(); ++j) squared[j] += table[theirs[j]];
+  std::size_t i = 0;
+  for (; i + 4 <= axes_.size(); i += 4) add_axes<4>(point, rows, first, i, squared);
+  for (; i < axes_.size(); ++i) add_axes<1>(point, rows, first, i, squared);
+}
+
+/// Of several axes at once, which loads and stores every sum once for all of them.
+template <std::size_t Count>
+void PointKernel::add_axes(const Ordinals& point, const Rows& rows, std::size_t first_row,
+                           std::size_t first_axis, std::span<float> squared) const {
+  std::array<const float*, Count> tables{};
+  std::array<const char16_t*, Count> theirs{};
+  for (std::size_t i = 0; i < Count; ++i) {
+    const Axis& axis = axes_[first_axis + i];
+    tables[i] = &axis.squared[point[axis.axis] * axis.extent];
+    theirs[i] = rows.ordinals[first_axis + i].data() + first_row;
+  }
+  for (std::size_t j = 0; j < squared.size(); ++j) {
+    float sum = squared[j];
+    for (std::size_t i = 0; i < Count; ++i) sum += tables[i][theirs[i][j]];
+    squared[j] = sum;
   }
 }
 

@@ -25,7 +25,7 @@ class PointKernel {
     std::vector<float> products;                  ///< log2, by row; void after weigh()
     [[nodiscard]] std::size_t size() const { return products.size(); }
   };
-  void append(Rows& rows, std::size_t point) const;
+  void append(Rows& rows, const Ordinals& point) const;
 
   /// Logs of the terms' weights, then the powers of the product.
   [[nodiscard]] std::vector<FittedParameter>& parameters() { return parameters_; }
@@ -33,7 +33,7 @@ class PointKernel {
   void weigh();
 
   /// Squared distances of a point to rows [first, first + squared.size()).
-  void squared_distances(std::size_t point, const Rows& rows, std::size_t first,
+  void squared_distances(const Ordinals& point, const Rows& rows, std::size_t first,
                          std::span<float> squared) const;
   /// The covariances that belong to these.
   static void to_covariances(std::span<const float> squared, double* covariance);
@@ -65,9 +65,11 @@ class PointKernel {
     std::size_t power = 0;                  ///< of the product: a parameter, where there are logs
   };
 
-  [[nodiscard]] float product(std::size_t point) const;
+  [[nodiscard]] float product(const Ordinals& point) const;
+  template <std::size_t Count>
+  void add_axes(const Ordinals& point, const Rows& rows, std::size_t first_row, std::size_t first_axis,
+                std::span<float> squared) const;
 
-  const Points& points_;
   std::vector<Axis> axes_;  ///< those with more than one value
   std::vector<FittedParameter> parameters_;
 };

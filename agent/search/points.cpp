@@ -3,60 +3,65 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/tuning/cheapest_points.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::agent {
 namespace {
 
-std::optional<char16_t> rank(const std::vector<std::int64_t>& values, std::int64_t value) {
-  const auto found = std::ranges::lower_bound(values, value);
-  if (found == values.end() || *found != value) return std::nullopt;
-  return static_cast<char16_t>(found - values.begin());
-}
+// Well below the difference of two distances that are not equal.
+constexpr double kTie = 1e-9;
+// What a proposal may take (chosen: either takes less than a millisecond): points seen before that are passed on the way
+// to the closest, and unseen ones that are compared instead, which are all where there are no more.
+constexpr std::size_t kWalked = 500, kCompared = 500;
 
 }  // namespace
 
-Points::Points(const SearchSpace& space) : size_(space.points.size()) {
-  for (const Tunable& tunable : space.tunables) {
-    names_.push_back(tunable.name);
-    values_.push_back(tunable.values);
-    std::ranges::sort(values_.back());
+Points::Points(std::shared_ptr<const TunableSpace> space) : space_(std::move(space)) {
+  for (const TuningParameter& parameter : space_->parameters()) {
+    std::vector<std::int64_t> values;
+    for (const TuningValue& value : parameter.values) values.push_back(std::get<std::int64_t>(value));
+    auto& order = order_.emplace_back(values.size());
+    std::iota(order.begin(), order.end(), std::uint16_t{0});
+    std::ranges::sort(order, {}, [&](std::uint16_t at) { return values[at]; });
+    auto& ranks = ranks_.emplace_back(values.size(), u'\0');
+    auto& ascending = values_.emplace_back();
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      ranks[order[rank]] = static_cast<char16_t>(rank);
+      ascending.push_back(values[order[rank]]);
+    }
   }
-  ordinals_.reserve(size_ * axes());
-  for (const TunableValues& point : space.points) {
-    for (std::size_t axis = 0; axis < axes(); ++axis)
-      ordinals_.push_back(rank(values_[axis], point.at(names_[axis])).value());
-  }
-  index_.reserve(size_);
-  for (std::size_t i = 0; i < size_; ++i) index_.emplace(at(i), static_cast<std::uint32_t>(i));
 }
 
-TunableValues Points::tunable_values(std::size_t index) const {
-  TunableValues result;
-  for (std::size_t axis = 0; axis < axes(); ++axis)
-    result.emplace(names_[axis], values_[axis][ordinals(index)[axis]]);
+Ordinals Points::ordinals(PointNumber number) const {
+  const TuningPoint point = space_->point(number);
+  Ordinals result(point.size(), u'\0');
+  for (std::size_t axis = 0; axis < point.size(); ++axis) result[axis] = ranks_[axis][point[axis]];
   return result;
 }
 
-std::optional<std::size_t> Points::find(Ordinals ordinals) const {
-  const auto found = index_.find(ordinals);
-  if (found == index_.end()) return std::nullopt;
-  return found->second;
+TunableValues Points::tunable_values(PointNumber number) const {
+  return tunables_of(*space_, space_->point(number));
 }
 
-std::optional<std::size_t> Points::find(const TunableValues& values) const {
-  std::u16string ordinals;
-  for (std::size_t axis = 0; axis < axes(); ++axis) {
-    const auto value = values.find(names_[axis]);
-    const auto ordinal = value == values.end() ? std::nullopt : rank(values_[axis], value->second);
-    if (!ordinal) return std::nullopt;
-    ordinals.push_back(*ordinal);
-  }
-  return find(ordinals);
+std::optional<PointNumber> Points::find(OrdinalsView ordinals) const {
+  TuningPoint point(ordinals.size());
+  for (std::size_t axis = 0; axis < point.size(); ++axis) point[axis] = order_[axis][ordinals[axis]];
+  return space_->index_of(point);
 }
 
-std::vector<std::size_t> Points::neighbours(std::size_t index) const {
-  std::vector<std::size_t> result;
-  std::u16string moved(ordinals(index));
+std::optional<PointNumber> Points::find(const TunableValues& values) const {
+  const auto point = point_of(*space_, values);
+  return point ? space_->index_of(*point) : std::nullopt;
+}
+
+std::vector<PointNumber> Points::neighbours(PointNumber number) const {
+  std::vector<PointNumber> result;
+  Ordinals moved = ordinals(number);
   for (std::size_t axis = 0; axis < axes(); ++axis) {
     const char16_t own = moved[axis];
     for (std::size_t ordinal = 0; ordinal < extent(axis); ++ordinal) {
@@ -69,9 +74,9 @@ std::vector<std::size_t> Points::neighbours(std::size_t index) const {
   return result;
 }
 
-std::vector<std::size_t> Points::adjacent(std::size_t index) const {
-  std::vector<std::size_t> result;
-  std::u16string moved(ordinals(index));
+std::vector<PointNumber> Points::adjacent(PointNumber number) const {
+  std::vector<PointNumber> result;
+  Ordinals moved = ordinals(number);
   for (std::size_t axis = 0; axis < axes(); ++axis) {
     const int own = moved[axis], end = static_cast<int>(extent(axis));
     for (const int step : {-1, 1}) {
@@ -88,13 +93,27 @@ std::vector<std::size_t> Points::adjacent(std::size_t index) const {
   return result;
 }
 
-double Points::distance(Ordinals a, Ordinals b) const {
-  double sum = 0;
+PointNumber Points::closest(Engine& engine, OrdinalsView ordinals, const RemainingNumbers& unseen) const {
+  if (const auto exact = find(ordinals); exact && unseen.contains(*exact)) return *exact;
+  std::vector<std::vector<double>> distances;
   for (std::size_t axis = 0; axis < axes(); ++axis) {
-    if (a[axis] == b[axis]) continue;
-    sum += std::abs(int{a[axis]} - int{b[axis]}) / static_cast<double>(extent(axis) - 1);
+    auto& of_values = distances.emplace_back();
+    const double scale = static_cast<double>(std::max<std::size_t>(extent(axis), 2) - 1);
+    for (const char16_t rank : ranks_[axis])
+      of_values.push_back(std::abs(int{rank} - int{ordinals[axis]}) / scale + kTie * draw_unit(engine));
   }
-  return sum;
+  if (unseen.size() > kCompared) {
+    CheapestPoints nearest(*space_, distances);
+    for (std::size_t walked = 0; walked < kWalked; ++walked)
+      if (const PointNumber number = nearest.next().value(); unseen.contains(number)) return number;
+  }
+  const std::vector<PointNumber> compared = unseen.sample(engine, kCompared);
+  return *std::ranges::min_element(compared, {}, [&](PointNumber number) {
+    const TuningPoint point = space_->point(number);
+    double distance = 0;
+    for (std::size_t axis = 0; axis < point.size(); ++axis) distance += distances[axis][point[axis]];
+    return distance;
+  });
 }
 
 }  // namespace ak::agent

@@ -2,54 +2,56 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "agent/search/draw.h"
+#include "agent/search/remaining_numbers.h"
 #include "agent/search/strategy.h"
 
 namespace ak::agent {
 
-/// A point's coordinates: for every tunable the rank of its value in ascending order. (A string, because the
-/// standard hashes those.)
-using Ordinals = std::u16string_view;
+/// A point's coordinates: for every tunable the rank of its value in ascending order. (Strings, because short ones
+/// need no memory of their own.)
+using Ordinals = std::u16string;
+using OrdinalsView = std::u16string_view;
+/// The number of a point in its space.
+using PointNumber = std::uint64_t;
 
-/// The points of a space by index, with their coordinates. Immutable.
+/// The points of a space by number, with their coordinates. Immutable.
 class Points {
  public:
-  explicit Points(const SearchSpace& space);
+  explicit Points(std::shared_ptr<const TunableSpace> space);
   Points(const Points&) = delete;
   Points& operator=(const Points&) = delete;
 
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t size() const { return space_->size(); }
   [[nodiscard]] std::size_t axes() const { return values_.size(); }
   /// Values of an axis, ascending.
   [[nodiscard]] const std::vector<std::int64_t>& values(std::size_t axis) const { return values_[axis]; }
   [[nodiscard]] std::size_t extent(std::size_t axis) const { return values_[axis].size(); }
-  [[nodiscard]] Ordinals ordinals(std::size_t index) const { return at(index); }
-  [[nodiscard]] TunableValues tunable_values(std::size_t index) const;
-  [[nodiscard]] std::optional<std::size_t> find(Ordinals ordinals) const;
-  [[nodiscard]] std::optional<std::size_t> find(const TunableValues& values) const;
+  [[nodiscard]] Ordinals ordinals(PointNumber number) const;
+  [[nodiscard]] TunableValues tunable_values(PointNumber number) const;
+  [[nodiscard]] std::optional<PointNumber> find(OrdinalsView ordinals) const;
+  [[nodiscard]] std::optional<PointNumber> find(const TunableValues& values) const;
 
-  /// Indices of the points that differ in one axis, in the order of axes and values.
-  [[nodiscard]] std::vector<std::size_t> neighbours(std::size_t index) const;
+  /// The points that differ in one axis, in the order of axes and values.
+  [[nodiscard]] std::vector<PointNumber> neighbours(PointNumber number) const;
   /// Those of them that lie next to it: the closest valid value below and above on every axis.
-  [[nodiscard]] std::vector<std::size_t> adjacent(std::size_t index) const;
-  /// Sum over axes of |difference| / (extent - 1).
-  [[nodiscard]] double distance(Ordinals a, Ordinals b) const;
+  [[nodiscard]] std::vector<PointNumber> adjacent(PointNumber number) const;
+  /// The closest of the `unseen` points, of which there is one, by the sum over axes of |difference| / (extent - 1);
+  /// ties by chance. Where many are unseen and none of them is near, the closest of some of them.
+  [[nodiscard]] PointNumber closest(Engine& engine, OrdinalsView ordinals,
+                                    const RemainingNumbers& unseen) const;
 
  private:
-  [[nodiscard]] Ordinals at(std::size_t index) const {
-    return Ordinals(ordinals_).substr(index * axes(), axes());
-  }
-
-  std::vector<std::string> names_;
+  std::shared_ptr<const TunableSpace> space_;
   std::vector<std::vector<std::int64_t>> values_;
-  std::size_t size_ = 0;
-  std::u16string ordinals_;  ///< row `index` holds axes() of them
-  std::unordered_map<Ordinals, std::uint32_t> index_;
+  std::vector<Ordinals> ranks_;                    ///< of each axis: of the space's values, their ranks
+  std::vector<std::vector<std::uint16_t>> order_;  ///< of each axis: of ranks, the space's values
 };
 
 }  // namespace ak::agent

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::agent {
 namespace {
@@ -14,15 +15,13 @@ namespace {
 // A strategy that proposes nothing new this many times in a row has nothing left.
 constexpr int kMaxRepeats = 1000;
 
-Tunable to_tunable(const TuningParameter& parameter) {
-  Tunable tunable{.name = parameter.name, .values = {}};
+/// The parameter with integers for values.
+TuningParameter with_integers(TuningParameter parameter) {
   const bool integers = std::ranges::all_of(
       parameter.values, [](const TuningValue& value) { return std::holds_alternative<std::int64_t>(value); });
-  for (std::size_t i = 0; i < parameter.values.size(); ++i)
-    tunable.values.push_back(integers ? std::get<std::int64_t>(parameter.values[i])
-                                      : static_cast<std::int64_t>(i));
-  tunable.default_value = tunable.values.front();
-  return tunable;
+  for (std::size_t i = 0; !integers && i < parameter.values.size(); ++i)
+    parameter.values[i] = static_cast<std::int64_t>(i);
+  return parameter;
 }
 
 /// CPU time of this thread: others on the machine do not count, as they would by a clock on the wall.
@@ -38,18 +37,15 @@ ReplaySpace::ReplaySpace(const MeasuredSpace& measured) {
   const std::optional<double> best = measured.best_ns();
   AK_ASSERT(best.has_value(), "a space in which every point failed cannot be searched");
   best_ns_ = *best;
-  for (const TuningParameter& parameter : measured.parameters)
-    space_.tunables.push_back(to_tunable(parameter));
-  std::vector<const MeasuredPoint*> row_major;
-  for (const MeasuredPoint& point : measured.points) row_major.push_back(&point);
-  std::ranges::sort(row_major, {}, [](const MeasuredPoint* point) { return point->point; });
-  for (const MeasuredPoint* point : row_major) {
-    TunableValues values;
-    for (std::size_t i = 0; i < space_.tunables.size(); ++i)
-      values[space_.tunables[i].name] = space_.tunables[i].values[point->point[i]];
-    const Spent spent{point->compile_ms.value_or(0) / 1e3, point->benchmark_ms.value_or(0) / 1e3};
-    records_.emplace(values, Record{point->time_ns, spent});
-    space_.points.push_back(std::move(values));
+  std::vector<TuningParameter> parameters;
+  for (const TuningParameter& parameter : measured.parameters) parameters.push_back(with_integers(parameter));
+  std::vector<TuningPoint> points;
+  for (const MeasuredPoint& point : measured.points) points.push_back(point.point);
+  std::ranges::sort(points);
+  space_ = std::make_shared<TunableSpace>(TunableSpace::of_points(std::move(parameters), points));
+  for (const MeasuredPoint& point : measured.points) {
+    const Spent spent{point.compile_ms.value_or(0) / 1e3, point.benchmark_ms.value_or(0) / 1e3};
+    records_.emplace(tunables_of(*space_, point.point), Record{point.time_ns, spent});
   }
 }
 

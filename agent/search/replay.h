@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -18,7 +19,7 @@ class ReplaySpace {
   /// `measured` has at least one point with a time.
   explicit ReplaySpace(const MeasuredSpace& measured);
 
-  [[nodiscard]] const SearchSpace& search_space() const { return space_; }
+  [[nodiscard]] const std::shared_ptr<const TunableSpace>& search_space() const { return space_; }
   [[nodiscard]] double best_ns() const { return best_ns_; }
   /// Time of a point, or nothing: it failed, or was never measured.
   [[nodiscard]] std::optional<double> time_ns(const TunableValues& point) const;
@@ -33,7 +34,7 @@ class ReplaySpace {
     std::optional<double> time_ns;
     Spent spent;
   };
-  SearchSpace space_;
+  std::shared_ptr<const TunableSpace> space_;
   std::map<TunableValues, Record> records_;
   double best_ns_ = 0;
 };

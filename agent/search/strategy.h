@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "core/plan/launch_plan.h"
+#include "core/tuning/tunable_space.h"
 
 namespace ak::agent {
 
-/// What a strategy searches: the valid points of one template.
-struct SearchSpace {
-  std::vector<Tunable> tunables;
-  std::vector<TunableValues> points;  ///< all valid points, row-major
-};
-
-/// Ask-and-tell search over one space. Seeded: the same seed and the same answers give the same proposals.
+/// Ask-and-tell search over one space, whose values are integers. Seeded: the same seed and the same answers give the same proposals.
 /// Never proposes a point twice. Used by one thread.
 class SearchStrategy {
  public:
@@ -39,7 +34,7 @@ class SearchStrategy {
 struct Strategy {
   std::string_view name;     ///< stored in the database; never renamed
   std::string_view summary;  ///< one line for --help
-  std::unique_ptr<SearchStrategy> (*make)(const SearchSpace& space, std::uint64_t seed);
+  std::unique_ptr<SearchStrategy> (*make)(std::shared_ptr<const TunableSpace> space, std::uint64_t seed);
 };
 /// All of them, in the order of the table.
 [[nodiscard]] std::span<const Strategy* const> strategies();

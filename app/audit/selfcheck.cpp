@@ -12,6 +12,7 @@
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::app {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 constexpr double kGain = 0.9;
 // Well above what is shown of prints (2,000 bytes) and well below what a flood amounts to.
 constexpr std::size_t kLongText = 4'000;
-constexpr std::size_t kMaxPoints = 4'096;
 
 using Problem = std::shared_ptr<const ProblemInstance>;
 
@@ -230,9 +230,9 @@ class Run {
     Environment known = of->environment({});
     known.merge(device_environment(*target_.device, target_.arch));
     if (sampled) {
-      const auto points = enumerate_tunables(candidate.plan, known, kMaxPoints);
-      if (points.empty()) return;
-      candidate.tunables = points[random_() % points.size()];
+      const auto space = plan_space(candidate.plan, known);
+      if (!space || space->size() == 0) return;
+      candidate.tunables = tunables_of(*space, space->sample(random_));
     } else if (!broken_constraints(candidate.plan, known, candidate.tunables).empty()) {
       return;
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "app/evaluate/figure_texts.h"
 #include "app/search/starting_points.h"
@@ -28,14 +29,14 @@ const std::string& first_said(std::initializer_list<const std::string*> texts) {
 /// Looking for devices starts a process, so each is looked for once.
 class Targets {
  public:
-  const Target& choose(const std::string& device, const std::string& arch) {
-    const std::pair key(device, arch);
+  const Target& choose(const std::string& device, const std::string& pool, const std::string& arch) {
+    const std::tuple key(device, pool, arch);
     if (const auto known = targets_.find(key); known != targets_.end()) return known->second;
-    return targets_.emplace(key, choose_target(device, arch)).first->second;
+    return targets_.emplace(key, choose_search_target(device, pool, arch)).first->second;
   }
 
  private:
-  std::map<std::pair<std::string, std::string>, Target> targets_;
+  std::map<std::tuple<std::string, std::string, std::string>, Target> targets_;
 };
 
 agent::Budgets limited(agent::Budgets budgets, const ExperimentFlags& flags) {
@@ -58,7 +59,7 @@ std::shared_ptr<const ProblemInstance> instance_of(const ManifestRun& run) {
 }
 
 /// The generate_kernel command that searches the same.
-std::string command_of(const ManifestRun& run, const SearchRun& search) {
+std::string command_of(const ManifestRun& run, const SearchRun& search, const std::string& pool) {
   std::string command = run.problem.empty() ? "generate_kernel --algorithm " + run.algorithm
                                             : "generate_kernel --problem " + run.problem.string();
   for (const auto& [name, value] : run.params) command += fmt::format(" --{} {}", name, to_string(value));
@@ -73,16 +74,21 @@ std::string command_of(const ManifestRun& run, const SearchRun& search) {
     command += fmt::format(" --max-minutes {:g}", static_cast<double>(budgets.max_wall->count()) / 60'000);
   if (!run.target_performance.empty()) command += " --target-performance " + run.target_performance;
   if (run.per_shape) command += fmt::format(" --per-shape --prepared-copies {}", run.prepared_copies);
-  return command + fmt::format(" --strategy {} --seed {} --arch {} --device {} --output {}.cu", run.strategy,
-                               run.seed, search.target.arch.sm(), to_string(search.target.kind), run.name);
+  const std::string device = pool.empty() ? fmt::format("--device {}", to_string(search.target.kind))
+                                          : fmt::format("--pool {}", pool);
+  return command + fmt::format(" --strategy {} --seed {} --arch {} {} --output {}.cu", run.strategy, run.seed,
+                               search.target.arch.sm(), device, run.name);
 }
 
 SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const ExperimentFlags& flags,
                   const Config& config, Targets& targets) {
   SearchRun search;
   search.problem = instance_of(run);
-  search.target = targets.choose(first_said({&run.device, &flags.device, &manifest.device, &config.device}),
-                                 first_said({&run.arch, &flags.arch, &manifest.arch, &config.arch}));
+  const std::string pool = run.device.empty() ? flags.pool : "";
+  search.target =
+      targets.choose(pool.empty() ? first_said({&run.device, &flags.device, &manifest.device, &config.device})
+                                  : flags.device,
+                     pool, first_said({&run.arch, &flags.arch, &manifest.arch, &config.arch}));
   search.templates = starting_points(*search.problem, search.target.arch, {}, run.only, run.fixed);
   search.strategy = run.strategy;
   search.seed = run.seed;
@@ -94,8 +100,8 @@ SearchRun prepare(const Manifest& manifest, const ManifestRun& run, const Experi
   if (run.per_shape)
     search.per_shape =
         PerShape{.prepared_copies = static_cast<std::size_t>(run.prepared_copies), .database = {}};
-  search.command = command_of(run, search);
-  search.one_by_one = search.target.kind == DeviceKind::emulator;
+  search.command = command_of(run, search, pool);
+  search.one_by_one = search.target.kind == DeviceKind::emulator && search.target.pool.empty();
   search.quiet = flags.quiet;
   return search;
 }

@@ -17,7 +17,7 @@ inline constexpr std::chrono::seconds kExperimentQueryTime{60};
 
 /// What the command line says about an experiment; empty = not said.
 struct ExperimentFlags {
-  std::string device, arch;
+  std::string device, pool, arch;
   std::optional<std::int64_t> max_evaluations;  ///< of every run, at most
   std::optional<double> max_minutes;            ///< of every run, at most
   std::optional<std::int64_t> runs;             ///< this time, at most

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "agent/proposals.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::app {
 namespace {
@@ -63,14 +63,17 @@ void check_known(const std::vector<Candidate>& candidates, const FixedTunables& 
   }
 }
 
-/// Leaves the candidate the points with these values alone. False where there are none.
-bool fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
+/// Leaves the candidate the points with these values alone, and of those takes the nearest to its own. Returns why
+/// there is none; empty: there is one.
+std::string fix(Candidate& candidate, const FixedTunables& fixed, Environment environment, const Arch& arch) {
   for (const auto& [name, values] : fixed) candidate.plan.constraints.push_back(restriction(name, values));
   environment["ARCH"] = std::int64_t{arch.number()};
-  const auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
-  if (points.empty()) return false;
-  if (std::ranges::find(points, candidate.tunables) == points.end()) candidate.tunables = points.front();
-  return true;
+  const auto space = plan_space(candidate.plan, environment);
+  if (!space) return has_point(candidate.plan, environment, candidate.tunables) ? "" : space.error().message;
+  const auto nearest = nearest_points(*space, candidate.tunables, 1);
+  if (nearest.empty()) return "it has no valid point with these values";
+  candidate.tunables = nearest.front();
+  return "";
 }
 
 /// A kernel of the user's without such points is evaluated as it is, to be compared with.
@@ -91,8 +94,7 @@ Kept kept_of(const std::vector<Candidate>& candidates, std::size_t own, const Fi
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     Candidate candidate = candidates[i];
     std::string reason = lacking(candidate, fixed);
-    if (reason.empty() && !fix(candidate, fixed, environment, arch))
-      reason = "it has no valid point with these values";
+    if (reason.empty()) reason = fix(candidate, fixed, environment, arch);
     if (reason.empty()) {
       kept.candidates.push_back(std::move(candidate));
       kept.any = true;

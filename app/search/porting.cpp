@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
 #include "agent/llm/prompt_parts.h"
-#include "agent/proposals.h"
 #include "app/evaluate/figure_texts.h"
 #include "app/search/best_points.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "core/tuning/plan_space.h"
 #include "db/read/evaluated_variant.h"
 #include "db/store/stored_candidate.h"
 #include "runtime/build/candidate_plan.h"
@@ -25,20 +24,6 @@ namespace {
 constexpr std::size_t kMaxFirstPoints = 5;  // as many as a transfer
 constexpr std::size_t kMaxRelated = 8;      // tried where the origin cannot be built; each costs a build
 constexpr std::size_t kMaxResolved = 200;   // points tried on the shapes, nearest first
-
-/// How far one point of a plan is from another: tunables that differ, then doublings.
-std::tuple<int, double> tunable_distance(const TunableValues& a, const TunableValues& b) {
-  int differing = 0;
-  double doublings = 0;
-  for (const auto& [name, value] : a) {
-    const auto other = b.find(name);
-    if (other == b.end() || other->second == value) continue;
-    ++differing;
-    doublings += std::abs(std::log2((std::abs(static_cast<double>(value)) + 1) /
-                                    (std::abs(static_cast<double>(other->second)) + 1)));
-  }
-  return {differing, doublings};
-}
 
 /// Of a target that no one has here: what is known of its products.
 DeviceFacts device_of(const Target& target) {
@@ -123,7 +108,7 @@ std::vector<agent::FirstPoint> other_points(const BestPoints& best, const Candid
     Candidate there = ported;
     there.tunables = point.tunables;
     const auto nearest = nearest_point(there, problem, device, arch);
-    if (nearest && seen.insert(*nearest).second)
+    if (nearest.ok() && seen.insert(*nearest).second)
       points.push_back({.template_index = 0, .point = *nearest, .arm = "port"});
   }
   return points;
@@ -141,7 +126,7 @@ class Porter {
   bool take(RelatedKernel relative, Port& port) {
     Candidate& candidate = relative.candidate;
     const auto point = nearest_point(candidate, *problem_, device_, target_.arch);
-    if (!point) return refuse(relative, "no point of its tunables is possible there", port);
+    if (!point) return refuse(relative, point.error().message, port);
     const bool moved = *point != candidate.tunables;
     candidate.tunables = *point;
     const std::string input_error = build_error(*evaluator_, problem_, candidate, target_.arch);
@@ -221,19 +206,14 @@ Json port_json(const Port& port, const std::string& account) {
           {"notes", port.notes}};
 }
 
-std::optional<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
-                                           const DeviceFacts& device, const Arch& arch) {
+Result<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
+                                    const DeviceFacts& device, const Arch& arch) {
   Environment environment = problem.environment({});
   environment.merge(device_environment(device, arch));
-  auto points = enumerate_tunables(candidate.plan, environment, agent::Proposals::kMaxPoints);
-  points.insert(points.begin(), candidate.tunables);
-  std::ranges::stable_sort(
-      points, {}, [&](const TunableValues& point) { return tunable_distance(point, candidate.tunables); });
   const auto shapes = runtime::select_workloads(problem, {}, device.kind);
   const auto possible = [&](const TunableValues& point) {
     Candidate there = candidate;
     there.tunables = point;
-    if (!broken_constraints(candidate.plan, environment, point).empty()) return false;
     const auto plans = runtime::resolve_plans(problem, there, shapes, device_environment(device, arch));
     return plans.ok() && std::ranges::all_of(*plans, [&](const runtime::WorkloadPlan& plan) {
              return std::ranges::all_of(plan.plan.launches, [&](const ResolvedLaunch& launch) {
@@ -242,9 +222,16 @@ std::optional<TunableValues> nearest_point(const Candidate& candidate, const Pro
              });
            });
   };
-  points.resize(std::min(points.size(), kMaxResolved));
+  const auto space = plan_space(candidate.plan, environment);
+  if (!space) {
+    const TunableValues& own = candidate.tunables;
+    if (has_point(candidate.plan, environment, own) && possible(own)) return own;
+    return space.error();
+  }
+  const auto points = nearest_points(*space, candidate.tunables, kMaxResolved);
   const auto found = std::ranges::find_if(points, possible);
-  return found == points.end() ? std::nullopt : std::optional(*found);
+  if (found == points.end()) return InputError{"no point of its tunables is possible there"};
+  return *found;
 }
 
 }  // namespace ak::app

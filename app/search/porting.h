@@ -45,9 +45,9 @@ struct Port {
 [[nodiscard]] Json port_json(const Port& port, const std::string& account);
 
 /// The point of the candidate's plan that is nearest to its own among those that can run on `device`: fewest
-/// tunables changed, then by the least ratio of values. Nothing where no point can.
-[[nodiscard]] std::optional<TunableValues> nearest_point(const Candidate& candidate,
-                                                         const ProblemInstance& problem,
-                                                         const DeviceFacts& device, const Arch& arch);
+/// tunables changed, then by the least ratio of values. Of a plan whose space is refused it is its own or none. Errors:
+/// no point can, the space is refused (plan_space()).
+[[nodiscard]] Result<TunableValues> nearest_point(const Candidate& candidate, const ProblemInstance& problem,
+                                                  const DeviceFacts& device, const Arch& arch);
 
 }  // namespace ak::app

@@ -73,6 +73,7 @@ Json result_to_json(const EvaluationResult& result) {
   }
   if (const auto& occupancy = result.occupancy)
     json["occupancy"] = {occupancy->blocks_per_sm, occupancy->ratio, occupancy->limiter};
+  if (result.device) json["device"] = to_json(*result.device);
   return json;
 }
 
@@ -91,6 +92,8 @@ EvaluationResult result_from_json(const Json& json) {
   result.score_ns = optional_from<double>(json.at("score_ns"));
   result.program = json.at("program");
   result.stage_times = times_from(json.at("times_ms"));
+  if (const auto device = json.find("device"); device != json.end())
+    result.device = std::make_shared<const DeviceFacts>(device_facts_from_json(*device));
   return result;
 }
 

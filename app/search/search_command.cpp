@@ -58,6 +58,15 @@ Json model_json(const SearchRun& search, const agent::LoopResult& loop) {
           {"end", loop.source_end}};
 }
 
+/// What needs one device, or one of this machine.
+void check_pool(const SearchRun& search) {
+  if (search.one_by_one && !search.target.pool.empty())
+    fail(ExitCode::usage, "--deterministic runs one evaluation at a time, on one device: leave the pool out");
+  if (!search.baselines.empty() && !search.target.here())
+    fail(ExitCode::usage,
+         "--baselines are timed on this machine, and the first device of the pool is elsewhere");
+}
+
 /// The audit's phase begins when it waits for the first time: most problems were audited before.
 runtime::OnEvaluatorWait audit_shown(LiveView* view) {
   if (view == nullptr) return {};
@@ -123,8 +132,9 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.database = setup.database;
   search.problem = std::move(problem);
   if (!flags.output.empty()) search.paths = output_paths(flags.output);
-  search.target = choose_target(flags.device.empty() ? config.device : flags.device,
-                                flags.arch.empty() ? config.arch : flags.arch);
+  search.target =
+      choose_search_target(flags.device.empty() && flags.pool.empty() ? config.device : flags.device,
+                           flags.pool, flags.arch.empty() ? config.arch : flags.arch);
   search.strategy = flags.strategy;
   search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   search.budgets = budgets(flags, config.budgets);
@@ -137,6 +147,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
   search.baselines = parse_baselines(flags.baselines);
+  check_pool(search);
   if (flags.per_shape)
     search.per_shape = PerShape{.prepared_copies = static_cast<std::size_t>(flags.prepared_copies),
                                 .database = setup.database};

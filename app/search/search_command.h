@@ -19,8 +19,8 @@ namespace ak::app {
 
 /// The flags of the subcommands that search: generate and tune.
 struct SearchFlags {
-  std::string arch, device, output, mailbox_wait, proposer = "auto", strategy = "portfolio", record, best,
-                                                  database, cache, target, baselines;
+  std::string arch, device, pool, output, mailbox_wait, proposer = "auto", strategy = "portfolio", record,
+                                                        best, database, cache, target, baselines;
   std::vector<std::string> fixed, models;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;

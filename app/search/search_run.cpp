@@ -106,6 +106,7 @@ SearchView described(const SearchRun& run) {
 std::unique_ptr<Evaluator> evaluator_of(const SearchRun& run, const Config& config, LiveView& view) {
   runtime::EvaluatorOptions options = evaluator_options(run.target, config);
   options.on_wait = waiting_shown(view);
+  options.pool = run.target.pool;
   if (run.one_by_one) options.max_emulators = 1;
   return runtime::make_local_evaluator(std::move(options), source_assembler());
 }

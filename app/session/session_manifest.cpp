@@ -103,6 +103,7 @@ constexpr std::array kKeys{
     Key{"best", "best", read_path},
     Key{"arch", "arch", read_words},
     Key{"device", "device", read_words},
+    Key{"pool", "pool", read_path},
     Key{"proposer", "proposer", read_words},
     Key{"model", "model", read_several},
     Key{"mailbox_wait", "mailbox-wait", read_wait},

@@ -300,10 +300,9 @@ void SessionRunner::notify_end() {
 
 /// A device that was there when the session began is not replaced by the CPU when it is lost.
 void pin_device(Arguments& arguments, const Target& target) {
+  if (has_flag(arguments, "--pool")) return;
   static_cast<void>(take_option(arguments, "--device"));
-  std::string device(to_string(target.kind));
-  if (target.kind == DeviceKind::cuda) device += fmt::format(":{}", target.ordinal);
-  arguments.push_back("--device=" + device);
+  arguments.push_back("--device=" + device_flag_of(target));
 }
 
 void check_disk(const fs::path& database, const SessionBudgets& budgets) {

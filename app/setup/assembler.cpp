@@ -40,6 +40,7 @@ runtime::EvaluatorOptions evaluator_options(const Target& target, const Config& 
   options.device = target.kind;
   options.ordinal = target.ordinal;
   options.target = target.arch;
+  if (!target.here()) options.pool = {target.pool.front()};
   options.compile_workers = config.workers;
   options.cache_dir = config.cache.empty() ? default_cache_dir() : std::filesystem::path(config.cache);
   options.worker_command = worker_command();
@@ -61,10 +62,11 @@ std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const 
   found.push_back({.name = "CPU device", .make = [options] {
                      runtime::EvaluatorOptions own = options;
                      own.device = DeviceKind::emulator;
+                     own.pool.clear();
                      own.compile_workers = 2;  // the references, and one candidate that is in the cache
                      return runtime::make_local_evaluator(std::move(own), source_assembler());
                    }});
-  if (const auto program = runtime::find_compute_sanitizer(); !program.empty()) {
+  if (const auto program = runtime::find_compute_sanitizer(); !program.empty() && target.here()) {
     found.push_back({.name = "compute-sanitizer", .make = [options, program, device] {
                        return runtime::make_compute_sanitizer(options, source_assembler(), program, device);
                      }});

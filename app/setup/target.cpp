@@ -2,12 +2,16 @@
 #include "app/setup/target.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "app/setup/pool_file.h"
 #include "app/setup/program_paths.h"
 #include "core/error.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "profiler/analysis/roofline.h"
 #include "runtime/build/candidate_plan.h"
@@ -22,18 +26,35 @@ struct DeviceChoice {
   int ordinal = 0;
 };
 
+constexpr std::string_view kAllGpus = "cuda:all";
+
+/// The numbers of "cuda:0,2"; empty for anything else.
+std::vector<int> listed_gpus(std::string_view flag) {
+  constexpr std::string_view kBefore = "cuda:";
+  if (!flag.starts_with(kBefore)) return {};
+  std::vector<int> ordinals;
+  const char* const end = flag.data() + flag.size();
+  for (const char* at = flag.data() + kBefore.size();; ++at) {
+    int ordinal = -1;
+    const auto [rest, status] = std::from_chars(at, end, ordinal);
+    if (status != std::errc() || ordinal < 0 || (rest != end && *rest != ',')) return {};
+    ordinals.push_back(ordinal);
+    if (rest == end) return ordinals;
+    at = rest;
+  }
+}
+
+bool names_several(const std::string& flag) { return flag == kAllGpus || listed_gpus(flag).size() > 1; }
+
 DeviceChoice parse_device(const std::string& flag) {
   if (flag.empty() || flag == "auto") return {.automatic = true, .kind = DeviceKind::cuda};
   if (flag == "none") return {.kind = DeviceKind::none};
   if (flag == "emulator") return {.kind = DeviceKind::emulator};
   if (flag == "cuda") return {.kind = DeviceKind::cuda};
-  if (flag.rfind("cuda:", 0) == 0) {
-    int ordinal = -1;
-    const char* end = flag.data() + flag.size();
-    const auto [rest, status] = std::from_chars(flag.data() + 5, end, ordinal);
-    if (status == std::errc() && rest == end && ordinal >= 0)
-      return {.kind = DeviceKind::cuda, .ordinal = ordinal};
-  }
+  if (names_several(flag))
+    fail(ExitCode::usage, "--device {} names several GPUs, and this runs on one: name it, as cuda:0", flag);
+  if (const auto named = listed_gpus(flag); !named.empty())
+    return {.kind = DeviceKind::cuda, .ordinal = named.front()};
   const std::vector<std::string> known{"auto", "cuda", "emulator", "none"};
   fail(ExitCode::usage, "unknown device '{}'{}; expected auto, cuda, cuda:N, emulator or none", flag,
        did_you_mean(flag, known));
@@ -84,8 +105,10 @@ std::pair<double, std::string> split_number(const std::string& text) {
 // The data centre GPU most in use.
 Arch emulated_by_default() { return {.major = 9, .minor = 0, .feature = 'a'}; }
 
-Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
-  const DeviceChoice choice = parse_device(device_flag);
+namespace {
+
+Target choose(const DeviceChoice& choice, const std::string& arch_flag,
+              const std::vector<std::string>& worker) {
   const bool native = arch_flag.empty() || arch_flag == "native";
   if (!native)
     static_cast<void>(parse_arch_or_fail(arch_flag));  // a typo is reported before a device is looked for
@@ -96,7 +119,7 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
   const Arch emulated_arch = native ? emulated_by_default() : parse_arch_or_fail(arch_flag);
   if (choice.kind == DeviceKind::emulator) return emulated(emulated_arch, "");
   std::string why;
-  const std::vector<DeviceFacts> devices = runtime::probe_devices(worker_command(), why);
+  const std::vector<DeviceFacts> devices = runtime::probe_devices(worker, why);
   const DeviceFacts* device = find_device(devices, choice.ordinal);
   if (!device) {
     const std::string reason =
@@ -115,6 +138,47 @@ Target choose_target(const std::string& device_flag, const std::string& arch_fla
     return target;
   }
   return {.kind = DeviceKind::cuda, .ordinal = choice.ordinal, .arch = arch, .device = *device, .notice = ""};
+}
+
+/// The devices that a flag names several of.
+PoolDevices named_pool(const std::string& flag) {
+  PoolDevices pool{.kind = DeviceKind::cuda, .places = {}};
+  if (flag == kAllGpus) pool.places = local_gpus();
+  std::vector<int> ordinals = listed_gpus(flag);
+  for (const int ordinal : ordinals) pool.places.push_back(local_gpu(ordinal));
+  std::ranges::sort(ordinals);
+  if (std::ranges::adjacent_find(ordinals) != ordinals.end())
+    fail(ExitCode::usage, "--device {} names a GPU twice", flag);
+  return pool;
+}
+
+}  // namespace
+
+Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
+  return choose(parse_device(device_flag), arch_flag, worker_command());
+}
+
+Target choose_search_target(const std::string& device_flag, const std::string& pool_file,
+                            const std::string& arch_flag) {
+  if (pool_file.empty() && !names_several(device_flag)) return choose_target(device_flag, arch_flag);
+  if (!pool_file.empty() && !device_flag.empty())
+    fail(ExitCode::usage, "--pool {} names the devices: leave --device {} out", pool_file, device_flag);
+  PoolDevices pool = pool_file.empty() ? named_pool(device_flag) : read_pool(pool_file);
+  const runtime::DevicePlace& first = pool.places.front();
+  if (pool.kind == DeviceKind::cuda && !first.worker_command.empty())
+    print_stderr("note: waiting for the first device of the pool, {}\n", first.name);
+  Target target = choose({.kind = pool.kind, .ordinal = first.ordinal}, arch_flag,
+                         first.worker_command.empty() ? worker_command() : first.worker_command);
+  if (target.executes()) target.pool = std::move(pool.places);
+  return target;
+}
+
+std::string device_flag_of(const Target& target) {
+  if (target.kind != DeviceKind::cuda || !target.here()) return std::string(to_string(target.kind));
+  if (target.pool.empty()) return fmt::format("cuda:{}", target.ordinal);
+  std::vector<int> ordinals;
+  for (const runtime::DevicePlace& place : target.pool) ordinals.push_back(place.ordinal);
+  return fmt::format("cuda:{}", fmt::join(ordinals, ","));
 }
 
 double parse_target_performance(const std::string& text, const ProblemInstance& problem,

@@ -53,7 +53,7 @@ struct RegressionNode {
   [[nodiscard]] bool is_leaf() const { return left == 0; }
 };
 
-/// Root first; there is one.
+/// Root first; there is one. The left child of a node is the next.
 using RegressionTree = std::vector<RegressionNode>;
 
 /// The leaf of a row whose level in a column `level_of(column)` says.

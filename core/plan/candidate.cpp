@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/plan/device_headers.h"
 #include "core/plan/plan_text.h"
@@ -21,9 +20,6 @@ constexpr std::string_view kMarker = "alphakernel";
 // a hostile one is refused first. The plans of the templates have about 1 KiB and five levels.
 constexpr std::size_t kMaxPlanBytes = 64u << 10;
 constexpr int kMaxPlanDepth = 32;
-// Points looked at by enumerate_tunables: constraints that fail everywhere must not keep it busy for years.
-// Measured: well under a second in a release build.
-constexpr std::size_t kMaxVisitedPoints = 1u << 18;
 
 /// Place of the plan's JSON in a candidate file.
 struct PlanSpan {
@@ -115,75 +111,6 @@ bool all_known(const Expression& expression, const Environment& environment) {
                              [&](const std::string& name) { return environment.contains(name); });
 }
 
-/// What can be decided from `environment` and the tunables set so far.
-struct SpaceWalker {
-  /// What the last tunable set decides: `let` names, and constraints.
-  struct Level {
-    std::vector<const std::pair<std::string, Expression>*> let;
-    std::vector<const Expression*> constraints;
-  };
-
-  const LaunchPlan& plan;
-  std::size_t limit;
-  std::vector<Level> levels;  ///< by the number of tunables set
-  Environment environment;
-  TunableValues values;
-  std::vector<TunableValues> found;
-  std::size_t visited = 0;
-
-  SpaceWalker(const LaunchPlan& launch_plan, const Environment& known, std::size_t most)
-      : plan(launch_plan), limit(most), levels(launch_plan.tunables.size() + 1), environment(known) {
-    std::set<std::string> names;
-    for (const auto& [name, value] : known) names.insert(name);
-    std::set<const Expression*> placed;
-    const auto decided_now = [&](const Expression& expression) {
-      const auto& needed = expression.names();
-      return std::includes(names.begin(), names.end(), needed.begin(), needed.end()) &&
-             placed.insert(&expression).second;
-    };
-    for (std::size_t i = 0; i <= plan.tunables.size(); ++i) {
-      if (i > 0) names.insert(plan.tunables[i - 1].name);
-      for (const auto& let : plan.let) {
-        if (!decided_now(let.second)) continue;
-        levels[i].let.push_back(&let);
-        names.insert(let.first);
-      }
-      for (const Expression& constraint : plan.constraints) {
-        if (decided_now(constraint)) levels[i].constraints.push_back(&constraint);
-      }
-    }
-  }
-
-  /// A name without a value rules points out, as a constraint does that cannot be evaluated.
-  bool all_hold(const Level& level) {
-    for (const auto* let : level.let) {
-      const auto value = let->second.evaluate(environment);
-      if (!value) return false;
-      environment[let->first] = *value;
-    }
-    return std::ranges::all_of(level.constraints,
-                               [&](const Expression* constraint) { return holds(*constraint, environment); });
-  }
-
-  void walk(std::size_t decided) {
-    if (found.size() >= limit || visited >= kMaxVisitedPoints) return;
-    ++visited;
-    if (!all_hold(levels[decided])) return;
-    if (decided == plan.tunables.size()) {
-      found.push_back(values);
-      return;
-    }
-    const Tunable& tunable = plan.tunables[decided];
-    for (const std::int64_t value : tunable.values) {
-      environment[tunable.name] = value;
-      values[tunable.name] = value;
-      walk(decided + 1);
-    }
-    environment.erase(tunable.name);
-    values.erase(tunable.name);
-  }
-};
-
 }  // namespace
 
 std::string Candidate::self_contained() const { return with_device_headers(source, headers); }
@@ -227,13 +154,6 @@ std::string with_plan(std::string_view source, const LaunchPlan& plan) {
   return fmt::format("{}\n{}\n{}", source.substr(0, span->begin), json, source.substr(span->end));
 }
 
-std::vector<TunableValues> enumerate_tunables(const LaunchPlan& plan, const Environment& environment,
-                                              std::size_t limit) {
-  SpaceWalker walker(plan, environment, limit);
-  walker.walk(0);
-  return std::move(walker.found);
-}
-
 std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
                                             const TunableValues& tunables) {
   for (const auto& [name, value] : tunables) environment[name] = value;
@@ -247,6 +167,16 @@ std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment 
       broken.push_back(constraint.text());
   }
   return broken;
+}
+
+bool has_point(const LaunchPlan& plan, const Environment& environment, const TunableValues& tunables) {
+  const bool values = std::ranges::all_of(plan.tunables, [&](const Tunable& tunable) {
+    const auto value = tunables.find(tunable.name);
+    return value != tunables.end() &&
+           std::ranges::find(tunable.values, value->second) != tunable.values.end();
+  });
+  return values && tunables.size() == plan.tunables.size() &&
+         broken_constraints(plan, environment, tunables).empty();
 }
 
 }  // namespace ak

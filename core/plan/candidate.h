@@ -39,15 +39,12 @@ inline constexpr std::size_t kMaxCandidateBytes = 1u << 20;
 /// The same file with the JSON of its leading comment replaced by `plan`.
 [[nodiscard]] std::string with_plan(std::string_view source, const LaunchPlan& plan);
 
-/// All points of the tunable space that satisfy those constraints that follow from tunables and names known in
-/// `environment`, also through `let`; at most `limit`. In row-major order of the tunables as written.
-[[nodiscard]] std::vector<TunableValues> enumerate_tunables(const LaunchPlan& plan,
-                                                            const Environment& environment,
-                                                            std::size_t limit);
-
 /// The constraints that rule out the point `tunables`, in the plan's order, as written: those that follow from
 /// tunables and names known in `environment`, also through `let`, and do not hold.
 [[nodiscard]] std::vector<std::string> broken_constraints(const LaunchPlan& plan, Environment environment,
                                                           const TunableValues& tunables);
+/// Whether `tunables` are one of the values of every tunable of the plan, and broken_constraints() has none.
+[[nodiscard]] bool has_point(const LaunchPlan& plan, const Environment& environment,
+                             const TunableValues& tunables);
 
 }  // namespace ak

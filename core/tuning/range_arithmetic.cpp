@@ -62,11 +62,6 @@ bool equal_possible(const ValueRange& left, const ValueRange& right) {
   return left.kind == right.kind && left.low <= right.high && right.low <= left.high;
 }
 
-Truth negate(Truth truth) {
-  if (truth == Truth::unknown) return truth;
-  return truth == Truth::yes ? Truth::no : Truth::yes;
-}
-
 Truth less(const ValueRange& left, const ValueRange& right) {
   if (left.high < right.low) return Truth::yes;
   return left.low >= right.high ? Truth::no : Truth::unknown;
@@ -77,26 +72,7 @@ Truth equal(const ValueRange& left, const ValueRange& right) {
   return left.known() && right.known() ? Truth::yes : Truth::unknown;
 }
 
-}  // namespace
-
-ValueRange from_truth(Truth truth) {
-  return number(truth == Truth::yes ? 1 : 0, truth == Truth::no ? 0 : 1, true);
-}
-
-Truth truth_of(const ValueRange& value) {
-  if (value.kind == Kind::anything) return Truth::unknown;
-  if (value.kind == Kind::fault) return Truth::no;
-  if (value.low == 0 && value.high == 0) return Truth::no;
-  return value.low > 0 || value.high < 0 ? Truth::yes : Truth::unknown;
-}
-
-ValueRange join(const ValueRange& left, const ValueRange& right) {
-  if (left.kind != right.kind || left.kind == Kind::anything) return kAnything;
-  return {std::min(left.low, right.low), std::max(left.high, right.high), left.kind,
-          left.integer && right.integer};
-}
-
-ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& right) {
+ValueRange apply(Operator op, const ValueRange& left, const ValueRange& right) {
   if (left.kind == Kind::fault || right.kind == Kind::fault) return kFault;
   if (left.kind == Kind::anything || right.kind == Kind::anything) return kAnything;
   if (left.kind == Kind::text || right.kind == Kind::text) return kFault;
@@ -120,6 +96,55 @@ ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& rig
     default:
       return power(left, right, integer);
   }
+}
+
+}  // namespace
+
+Truth negate(Truth truth) {
+  if (truth == Truth::unknown) return truth;
+  return truth == Truth::yes ? Truth::no : Truth::yes;
+}
+
+ValueRange from_truth(Truth truth) {
+  return number(truth == Truth::yes ? 1 : 0, truth == Truth::no ? 0 : 1, true);
+}
+
+Truth truth_of(const ValueRange& value) {
+  if (value.kind == Kind::anything) return Truth::unknown;
+  if (value.kind == Kind::fault) return Truth::no;
+  if (value.low == 0 && value.high == 0) return Truth::no;
+  return value.low > 0 || value.high < 0 ? Truth::yes : Truth::unknown;
+}
+
+ValueRange join(const ValueRange& left, const ValueRange& right) {
+  if (left.kind != right.kind || left.kind == Kind::anything) return kAnything;
+  return {std::min(left.low, right.low), std::max(left.high, right.high), left.kind,
+          left.integer && right.integer, left.mixed || right.mixed || left.integer != right.integer};
+}
+
+ValueRange arithmetic(Operator op, const ValueRange& left, const ValueRange& right) {
+  ValueRange result = apply(op, left, right);
+  const bool some_real = !(left.integer || left.mixed) || !(right.integer || right.mixed);
+  result.mixed =
+      (left.mixed || right.mixed) && !some_real && op != Operator::divide && result.kind == Kind::number;
+  return result;
+}
+
+bool is_exact(const ValueRange& value) {
+  constexpr double kExact = 0x1p53;  // may itself stand for 2^53 + 1
+  return value.integer && std::abs(value.low) < kExact && std::abs(value.high) < kExact;
+}
+
+ValueRange integer_arithmetic(Operator op, const ValueRange& left, const ValueRange& right) {
+  ValueRange result = arithmetic(op, left, right);
+  if (result.kind != Kind::number) return result;
+  if (op == Operator::power && right.known() && right.low < 0) return kFault;
+  if (op == Operator::divide) {
+    if (!left.known() || !right.known()) return kAnything;
+    if (floor_modulo(left.low, right.low) != 0) return kFault;
+    result.integer = true;
+  }
+  return is_exact(result) ? result : kAnything;
 }
 
 Truth ordered(Operator op, const ValueRange& left, const ValueRange& right) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tuning/tunable_space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -8,24 +10,35 @@
 
 namespace ak {
 
+Result<TunableSpace> TunableSpace::build_without(SpaceRules rules, std::size_t max_bytes,
+                                                 std::vector<char> ignored) {
+  TunableSpace space;
+  space.rules_ = std::move(rules);
+  space.max_bytes_ = max_bytes;
+  if (auto input_error = SpaceBuilder(space, max_bytes, std::move(ignored)).build())
+    return *std::move(input_error);
+  return space;
+}
+
+Result<TunableSpace> TunableSpace::build(SpaceRules rules, std::size_t max_bytes) {
+  return build_without(std::move(rules), max_bytes, {});
+}
+
 Result<TunableSpace> TunableSpace::build(std::vector<TuningParameter> parameters,
                                          std::vector<std::string> constraints) {
-  TunableSpace space;
-  space.parameters_ = std::move(parameters);
-  space.constraints_ = std::move(constraints);
-  if (auto input_error = SpaceBuilder(space).build()) return *std::move(input_error);
-  return space;
+  if (parameters.empty()) return InputError{"the space has no parameters"};
+  return build({.parameters = std::move(parameters), .constraints = std::move(constraints)});
 }
 
 double TunableSpace::raw_size() const {
   double size = 1;
-  for (const TuningParameter& parameter : parameters_) size *= static_cast<double>(parameter.values.size());
+  for (const TuningParameter& parameter : parameters()) size *= static_cast<double>(parameter.values.size());
   return size;
 }
 
 TuningPoint TunableSpace::point(std::uint64_t index) const {
   AK_ASSERT(index < size_, "points are numbered from 0 to size() - 1");
-  TuningPoint point(parameters_.size());
+  TuningPoint point(parameters().size());
   std::uint32_t node = 0;
   for (std::size_t layer = 0; layer < order_.size(); ++layer) {
     const auto [begin, end] = nodes_[layer][node];
@@ -41,7 +54,7 @@ TuningPoint TunableSpace::point(std::uint64_t index) const {
 }
 
 std::optional<std::uint64_t> TunableSpace::index_of(std::span<const std::uint16_t> point) const {
-  if (point.size() != parameters_.size() || size_ == 0) return std::nullopt;
+  if (point.size() != parameters().size() || size_ == 0) return std::nullopt;
   std::uint64_t index = 0;
   std::uint32_t node = 0;
   for (std::size_t layer = 0; layer < order_.size(); ++layer) {
@@ -57,19 +70,19 @@ std::optional<std::uint64_t> TunableSpace::index_of(std::span<const std::uint16_
 }
 
 std::optional<TuningPoint> TunableSpace::find(std::span<const TuningValue> values) const {
-  if (values.size() != parameters_.size()) return std::nullopt;
+  if (values.size() != parameters().size()) return std::nullopt;
   TuningPoint point;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto found = std::ranges::find(parameters_[i].values, values[i]);
-    if (found == parameters_[i].values.end()) return std::nullopt;
-    point.push_back(static_cast<std::uint16_t>(found - parameters_[i].values.begin()));
+    const auto found = std::ranges::find(parameters()[i].values, values[i]);
+    if (found == parameters()[i].values.end()) return std::nullopt;
+    point.push_back(static_cast<std::uint16_t>(found - parameters()[i].values.begin()));
   }
   return index_of(point) ? std::optional(point) : std::nullopt;
 }
 
 std::vector<TuningValue> TunableSpace::values(std::span<const std::uint16_t> point) const {
   std::vector<TuningValue> values;
-  for (std::size_t i = 0; i < point.size(); ++i) values.push_back(parameters_[i].values[point[i]]);
+  for (std::size_t i = 0; i < point.size(); ++i) values.push_back(parameters()[i].values[point[i]]);
   return values;
 }
 
@@ -87,7 +100,7 @@ std::vector<std::uint64_t> TunableSpace::neighbours(std::span<const std::uint16_
   std::vector<std::uint64_t> found;
   TuningPoint other(point.begin(), point.end());
   for (std::size_t i = 0; i < other.size(); ++i) {
-    const auto count = static_cast<int>(parameters_[i].values.size());
+    const auto count = static_cast<int>(parameters()[i].values.size());
     for (const int step : {-1, 1}) {
       for (int value = point[i] + step; value >= 0 && value < count; value += step) {
         other[i] = static_cast<std::uint16_t>(value);
@@ -104,23 +117,26 @@ std::vector<std::uint64_t> TunableSpace::neighbours(std::span<const std::uint16_
 std::vector<double> TunableSpace::encode(std::span<const std::uint16_t> point) const {
   std::vector<double> encoded;
   for (std::size_t i = 0; i < point.size(); ++i) {
-    const std::size_t last = parameters_[i].values.size() - 1;
+    const std::size_t last = parameters()[i].values.size() - 1;
     encoded.push_back(last == 0 ? 0 : static_cast<double>(point[i]) / static_cast<double>(last));
   }
   return encoded;
 }
 
 std::vector<std::string> contradiction(const TunableSpace& space) {
-  std::vector<std::string> needed = space.constraints();
-  const auto contradict = [&](const std::vector<std::string>& constraints) {
-    const auto reduced = TunableSpace::build(space.parameters(), constraints);
-    return reduced.ok() && reduced->size() == 0;
-  };
   if (space.size() > 0) return {};
-  for (std::size_t i = 0; i < needed.size();) {
-    std::vector<std::string> without = needed;
-    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
-    contradict(without) ? needed.swap(without) : void(++i);
+  const SpaceRules& rules = space.rules_;
+  std::vector<std::string> texts = rules.constraints;
+  for (const auto& [name, text] : rules.derived)
+    texts.push_back(fmt::format("a value of {} = {}", name, text));
+  std::vector<char> ignored(texts.size(), 0);
+  std::vector<std::string> needed;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ignored[i] = 1;
+    const auto reduced = TunableSpace::build_without(rules, space.max_bytes_, ignored);
+    if (reduced.ok() && reduced->size() == 0) continue;
+    ignored[i] = 0;
+    needed.push_back(texts[i]);
   }
   return needed;
 }

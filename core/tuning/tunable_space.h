@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/tuning/space_rules.h"
 #include "core/tuning/tuning_value.h"
 
 namespace ak {
@@ -16,21 +17,30 @@ namespace ak {
 /// A point: of each parameter, in order, which of its values.
 using TuningPoint = std::vector<std::uint16_t>;
 
+/// What a diagram may take while it is built, about.
+inline constexpr std::size_t kMaxSpaceBytes = std::size_t{512} << 20;
+
 /// The points that satisfy all constraints, as a diagram: one layer per parameter, one node for all beginnings
 /// that the constraints cannot tell apart from there on. The diagram knows how many points lie below every
 /// edge, so that points are counted, numbered and drawn uniformly without being stored: a space of 10^12
 /// points costs no more than its constraints make it. Immutable; several threads may use it.
 class TunableSpace {
  public:
-  /// Constraints are Python conditions over the parameters' names (docs/search.md). A point at which one of
-  /// them has no value (division by zero, a string where a number is due) is not a point. A space without points
-  /// is not an error: see contradiction(). Errors: no parameters, two of one name, a constraint that is malformed
-  /// or names no parameter, more than 2^62 points, a diagram of more than 2^25 edges.
+  /// A point at which a constraint has no value (division by zero, a string where a number is due) is not a point.
+  /// A space without points is not an error: see contradiction(). Without parameters there is one point, or none.
+  /// Errors: more than 62 parameters, two of one name, a constraint that is malformed or, in real arithmetic, names no
+  /// parameter, more than 2^62 points, a diagram of more than `max_bytes`.
+  static Result<TunableSpace> build(SpaceRules rules, std::size_t max_bytes = kMaxSpaceBytes);
+  /// The same of parameters, at least one, and Python conditions over their names.
   static Result<TunableSpace> build(std::vector<TuningParameter> parameters,
                                     std::vector<std::string> constraints);
+  /// The space of these points alone, each an index of a value per parameter, ascending and none twice. They are
+  /// numbered in that order.
+  static TunableSpace of_points(std::vector<TuningParameter> parameters,
+                                const std::vector<TuningPoint>& points);
 
-  [[nodiscard]] const std::vector<TuningParameter>& parameters() const { return parameters_; }
-  [[nodiscard]] const std::vector<std::string>& constraints() const { return constraints_; }
+  [[nodiscard]] const std::vector<TuningParameter>& parameters() const { return rules_.parameters; }
+  [[nodiscard]] const std::vector<std::string>& constraints() const { return rules_.constraints; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] double raw_size() const;  ///< without constraints
   [[nodiscard]] std::size_t edges() const { return edges_.size(); }
@@ -67,17 +77,23 @@ class TunableSpace {
     std::uint32_t begin = 0, end = 0;  ///< its edges, by ascending value
   };
   friend class SpaceBuilder;
+  friend class PointMerger;
+  friend class CheapestPoints;
+  friend std::vector<std::string> contradiction(const TunableSpace& space);
+  static Result<TunableSpace> build_without(SpaceRules rules, std::size_t max_bytes,
+                                            std::vector<char> ignored);
 
-  std::vector<TuningParameter> parameters_;
-  std::vector<std::string> constraints_;
+  SpaceRules rules_;
   std::vector<std::uint32_t> order_;      ///< layer -> parameter
   std::vector<std::vector<Node>> nodes_;  ///< of every layer; children are numbers in the next
   std::vector<Edge> edges_;
   std::uint64_t size_ = 0;
+  std::size_t max_bytes_ = kMaxSpaceBytes;  ///< that it was built with
 };
 
-/// A smallest set of constraints that rule out every point together: each is needed. Empty where the
-/// space has points.
+/// A smallest set of constraints that rule out every point together, as written: each is needed, as far as can be seen
+/// within the memory that the space was built with. Names that have no value at a point count as constraints. Empty
+/// where the space has points. Builds a space for each constraint.
 [[nodiscard]] std::vector<std::string> contradiction(const TunableSpace& space);
 
 }  // namespace ak

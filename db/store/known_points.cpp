@@ -10,7 +10,8 @@
 namespace ak::db {
 namespace {
 
-// Searches are of the same driver and version, because both decide how fast the same source is.
+// Searches are of the same driver and version, because both decide how fast the same source is. On a pool a search has
+// evaluations of several devices, all of one product.
 constexpr const char* kKnownPoints = R"sql(
 SELECT v.tunables AS tunables, e.status AS status, e.score_ns AS score_ns, e.depth AS depth,
   (SELECT exp(sum(w.weight * ln(x.predicted_ns)) / sum(w.weight))
@@ -22,7 +23,8 @@ JOIN searches s ON s.definition_id = me.definition_id AND s.arch = me.arch AND s
 JOIN devices sd ON sd.id = s.device_id AND sd.kind = d.kind AND sd.name = d.name
 JOIN environments sn ON sn.id = s.environment_id AND sn.driver_version = n.driver_version
   AND sn.alphakernel_version = n.alphakernel_version
-JOIN evaluations e ON e.search_id = s.id AND e.device_id = s.device_id
+JOIN evaluations e ON e.search_id = s.id
+JOIN devices ed ON ed.id = e.device_id AND ed.kind = d.kind AND ed.name = d.name
 JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'profile')
 JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id AND t.content_hash = :source
 WHERE me.id = :search ORDER BY e.ended_at, e.id)sql";

@@ -261,7 +261,9 @@ std::optional<Outcome> check_workload(RunContext& run_context, DataStore& store,
     if (!data) return data.error();
     const LoadedImage& loaded = program.load();
     const auto bind = [&] {
-      return CandidateRun::create(run_context, data.value(), task.plan, loaded, task.separate_outputs);
+      return store.with_room([&] {
+        return CandidateRun::create(run_context, data.value(), task.plan, loaded, task.separate_outputs);
+      });
     };
     if (auto failed = check_distribution(run_context, bind, records))
       return !first && failed->gate == Gate::tolerance ? found_by(Gate::distributions, std::move(failed))
@@ -278,7 +280,9 @@ std::optional<Outcome> check_twin(RunContext& run_context, DataStore& store, Ref
     for (const std::string& distribution : one.distributions) {
       auto data = store.get(run_context.problem.workload(one.workload), distribution, task.seed);
       if (!data) return data.error();
-      const auto bind = [&] { return reference.bind_twin(data.value(), *task.twin); };
+      const auto bind = [&] {
+        return store.with_room([&] { return reference.bind_twin(data.value(), *task.twin); });
+      };
       if (auto failed = check_distribution(run_context, bind, records)) return failed;
     }
   }

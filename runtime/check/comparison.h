@@ -21,7 +21,7 @@ struct Comparison {
   std::int64_t wrong = 0;      ///< over the tolerance, or of another class (NaN, +inf, -inf) than the twin's
   std::int64_t far = 0;        ///< far over it; of integers: more than 1 apart
   std::int64_t unequal = 0;    ///< not the exact result, rounded once to the type
-  std::int64_t nonfinite = 0;  ///< of another class than the twin's
+  std::int64_t nonfinite = 0;  ///< of another class than both the twin and the exact result
   std::int64_t first_nonfinite = -1;
   std::int64_t unwritten = 0;  ///< still holds the poison pattern
   std::int64_t first_unwritten = -1;

@@ -27,6 +27,8 @@ std::optional<Outcome> or_out_of_memory(const WorkloadLayout& workload, Step ste
 
 }  // namespace
 
+void ReleaseMemory::operator()(Reference* reference) const noexcept { reference->hold_memory(false); }
+
 DataStore::DataStore(RunContext& run_context, Reference& reference)
     : run_context_(run_context),
       reference_(reference),
@@ -83,13 +85,40 @@ Result<std::unique_ptr<DataSetBuilder>, Outcome> DataStore::make_changing(const 
   if (wanted == workload.distributions.end())
     fail(ExitCode::internal_error, "device task: unknown distribution '{}'", distribution);
   make_room(data_set_bytes(run_context_, workload));
-  std::unique_ptr<DataSetBuilder> builder;
-  auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
-    builder = std::make_unique<DataSetBuilder>(run_context_, reference_, workload, *wanted);
-    return std::nullopt;
+  return with_room([&]() -> Result<std::unique_ptr<DataSetBuilder>, Outcome> {
+    std::unique_ptr<DataSetBuilder> builder;
+    auto failed = or_out_of_memory(workload, [&]() -> std::optional<Outcome> {
+      builder = std::make_unique<DataSetBuilder>(run_context_, reference_, workload, *wanted);
+      return std::nullopt;
+    });
+    if (failed) return *failed;
+    return builder;
   });
-  if (failed) return *failed;
-  return builder;
+}
+
+bool DataStore::reference_has_room(const WorkloadLayout& workload) const try {
+  const std::size_t bytes = reference_.working_bytes(workload);
+  if (bytes > 0) const DeviceBuffer room(bytes, "the reference's memory");
+  return true;
+} catch (const CudaError& error) {
+  if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+  return false;
+}
+
+bool DataStore::reference_wants_room(const WorkloadLayout& workload) const {
+  return reference_.working_bytes(workload) > 0;
+}
+
+void DataStore::release_reference_memory() const { reference_.hold_memory(false); }
+
+void DataStore::give_room() {
+  clear();
+  release_reference_memory();
+}
+
+HeldMemory DataStore::hold_reference_memory() {
+  reference_.hold_memory(true);
+  return HeldMemory(&reference_);
 }
 
 void DataStore::make_room(std::size_t bytes) {

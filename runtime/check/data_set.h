@@ -52,6 +52,12 @@ struct DataSet {
 class DataSetBuilder;  // runtime/check/data_set_builder.h
 class Reference;       // runtime/reference/reference.h
 
+struct ReleaseMemory {
+  void operator()(Reference* reference) const noexcept;
+};
+/// A reference that holds its memory as long as this lives (Reference::hold_memory()). Must not outlive it.
+using HeldMemory = std::unique_ptr<Reference, ReleaseMemory>;
+
 /// Makes and keeps data sets, least recently used ones dropped first once a budget of device
 /// memory is passed.
 class DataStore {
@@ -71,6 +77,24 @@ class DataStore {
   [[nodiscard]] std::optional<Outcome> make_references(DataSetBuilder& builder);
   /// Milliseconds spent on making data sets since the last call.
   [[nodiscard]] double take_making_ms() { return std::exchange(making_ms_, 0.0); }
+  /// Whether the device has the memory left that the reference wants for this (Reference::working_bytes()).
+  [[nodiscard]] bool reference_has_room(const WorkloadLayout& workload) const;
+  /// It wants some at all.
+  [[nodiscard]] bool reference_wants_room(const WorkloadLayout& workload) const;
+  /// The reference keeps no memory of the device for later results.
+  void release_reference_memory() const;
+  /// What `make()` returns; where that is an Outcome of out_of_memory, again with what was kept for later given back.
+  template <class Make>
+  [[nodiscard]] auto with_room(Make make) {
+    auto made = make();
+    if (made || made.error().status != Status::out_of_memory) return made;
+    give_room();
+    return make();
+  }
+  /// Forgets everything, and so does the reference.
+  void give_room();
+  /// For a time in which no one takes memory of the device.
+  [[nodiscard]] HeldMemory hold_reference_memory();
   /// Forgets everything: after a candidate may have written where it should not.
   void clear() { sets_.clear(); }
 

@@ -33,11 +33,15 @@ DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched)
 
 DeviceClient::~DeviceClient() { end_process(); }
 
+void DeviceClient::start_process() {
+  process_ = std::make_unique<WorkerProcess>(argv_);
+  opened_ = confined_ = used_ = had_candidate_ = false;
+}
+
 void DeviceClient::ensure_process() {
   if (process_) return;
   for (int attempt = 1;; ++attempt) {
-    process_ = std::make_unique<WorkerProcess>(argv_);
-    opened_ = confined_ = used_ = false;
+    start_process();
     const auto deadline = steady_clock::now() + kHelloLimit;
     const auto hello = process_->await_hello(deadline);
     if (hello) return;
@@ -57,7 +61,10 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
   ensure_process();
   const std::uint64_t id = send("describe", Json::object());
-  const WorkerReply reply = process_->receive(steady_clock::now() + kDescribeLimit);
+  return take_devices(process_->receive(steady_clock::now() + kDescribeLimit), id);
+}
+
+std::vector<DeviceFacts> DeviceClient::take_devices(const WorkerReply& reply, std::uint64_t id) {
   std::string why = "the device worker did not answer";
   if (const auto* message = std::get_if<WorkerMessage>(&reply)) {
     auto devices = read_devices(message->body);
@@ -74,21 +81,62 @@ std::vector<DeviceFacts> DeviceClient::describe() {
   fail(ExitCode::environment, "{}", why);
 }
 
+void DeviceClient::join(bool describe) {
+  AK_ASSERT(!busy() && !joining_, "a worker joins once, between tasks");
+  if (!process_) start_process();
+  joining_ = true;
+  greeted_ = false;
+  described_id_ = describe ? send("describe", Json::object()) : 0;
+}
+
+std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined(TimePoint now) {
+  AK_ASSERT(joining_, "what was asked is answered");
+  if (!greeted_) {
+    const auto hello = process_->poll_hello();
+    if (!hello) return std::nullopt;
+    if (!*hello) {
+      drop_process();
+      fail(ExitCode::environment, "{}", hello->error().message);
+    }
+    greeted_ = true;
+    described_by_ = now + kDescribeLimit;
+  }
+  if (described_id_ == 0) {
+    joining_ = false;
+    return std::vector<DeviceFacts>{};
+  }
+  const WorkerReply reply = process_->receive(steady_clock::now());
+  if (std::holds_alternative<WorkerTimeout>(reply) && now < described_by_) return std::nullopt;
+  joining_ = false;
+  return take_devices(reply, described_id_);
+}
+
+std::optional<std::string> DeviceClient::drop_if_lost() {
+  if (!process_ || busy() || joining_) return std::nullopt;
+  const WorkerReply reply = process_->receive(steady_clock::now());
+  if (std::holds_alternative<WorkerTimeout>(reply)) return std::nullopt;
+  drop_process();
+  const auto* lost = std::get_if<WorkerLost>(&reply);
+  return "the device worker " + (lost != nullptr ? lost->reason : "said what it was not asked");
+}
+
 void DeviceClient::open(std::shared_ptr<const OpenProblem> problem) {
   if (problem_ == problem) return;
   AK_ASSERT(!busy(), "problems are opened between tasks");
   problem_ = std::move(problem);
   opened_ = false;
+  // The interpreter of a reference is started before the process is confined.
+  if (confined_ && problem_->python) end_process();
 }
 
 void DeviceClient::start(const DeviceTask& task, TimePoint deadline) {
   AK_ASSERT(!busy() && problem_ != nullptr, "one task at a time, of an open problem");
-  if (!opened_ && confined_ && problem_->python) end_process();
   ensure_process();
   prints_.clear();
   const bool opening = !opened_;
   if (opening) open_id_ = send("open", to_json(*problem_));
   opened_ = confined_ = true;
+  had_candidate_ = had_candidate_ || !task.image.image.empty();
   asked_.emplace(task, *problem_);
   begin(send("evaluate", to_json(task)), deadline, opening);
 }
@@ -97,6 +145,7 @@ void DeviceClient::queue(const DeviceTask& task, std::chrono::milliseconds limit
   AK_ASSERT(can_queue(), "one task is sent ahead at a time");
   queued_limit_ = limit;
   queued_asked_.emplace(task, *problem_);
+  had_candidate_ = had_candidate_ || !task.image.image.empty();
   queued_id_ = send("evaluate", to_json(task));
 }
 
@@ -116,6 +165,7 @@ void DeviceClient::end_process() {
 // A task sent ahead is lost with its process.
 void DeviceClient::drop_process() {
   process_.reset();
+  joining_ = false;
   open_id_ = queued_id_ = 0;
 }
 
@@ -234,6 +284,7 @@ DeviceFinish DeviceClient::lose(const WorkerLost& lost) {
       finish(Status::infrastructure_error,
              fmt::format("the device worker {} ({}: {})", lost.reason, clock_.activity(), clock_.what()));
   if (lost.broke_protocol) finished.took_worker_down = began;
+  if (lost.exit_code == kExitConnectionLost) finished.took_worker_down = false;
   return finished;
 }
 

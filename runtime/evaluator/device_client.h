@@ -42,7 +42,24 @@ class DeviceClient {
   /// Devices the worker sees. Throws Error(environment) with the driver's reason.
   [[nodiscard]] std::vector<DeviceFacts> describe();
 
-  /// The problem of the tasks that follow; opened in every worker process that has not done so.
+  /// Starts the worker, if there is none, and asks which devices it sees, without waiting for either: a launcher may
+  /// have to wait for its queue, and a worker elsewhere for its controller. Requires !busy().
+  /// @param describe false: whether it greets is all that is asked
+  void join(bool describe);
+  [[nodiscard]] bool joining() const noexcept { return joining_; }
+  /// What join() asked for, once it is there. Throws Error(environment) when the worker is lost or refuses; it is
+  /// gone then. So it is when it has greeted and does not say within a minute what it sees.
+  [[nodiscard]] std::optional<std::vector<DeviceFacts>> poll_joined(TimePoint now);
+  /// Between tasks: notices that the worker has gone meanwhile, or says what it was not asked, and forgets it. Why, if
+  /// so.
+  [[nodiscard]] std::optional<std::string> drop_if_lost();
+  /// There is a process, or a launcher's.
+  [[nodiscard]] bool has_process() const noexcept { return process_ != nullptr; }
+  /// There is one, and a candidate was given to it.
+  [[nodiscard]] bool had_candidate() const noexcept { return process_ != nullptr && had_candidate_; }
+
+  /// The problem of the tasks that follow; opened in every worker process that has not done so. A process that cannot
+  /// open it any more is ended.
   void open(std::shared_ptr<const OpenProblem> problem);
   /// Starts a task; requires !busy() and an open problem.
   /// @param deadline when the task as a whole ends as `timeout`.
@@ -67,7 +84,9 @@ class DeviceClient {
   [[nodiscard]] TimePoint wake_up() const { return clock_.wake_up(); }
 
  private:
+  void start_process();
   void ensure_process();
+  [[nodiscard]] std::vector<DeviceFacts> take_devices(const WorkerReply& reply, std::uint64_t id);
   void drop_process();
   void end_process();
   void begin(std::uint64_t task, TimePoint deadline, bool opening);
@@ -88,9 +107,14 @@ class DeviceClient {
   bool watched_;
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
-  bool opened_ = false;    ///< by the running process; true once asked for
+  bool joining_ = false;            ///< an answer to join() is awaited
+  bool greeted_ = false;            ///< the process that joins has answered hello
+  std::uint64_t described_id_ = 0;  ///< of what join() asked; 0: nothing
+  TimePoint described_by_ = {};     ///< when that has to be answered, once it has greeted
+  bool opened_ = false;             ///< by the running process; true once asked for
   bool confined_ = false;  ///< the running process has opened a problem, and can start no other process since
   bool used_ = false;      ///< the running process has had a task, and with it perhaps a candidate
+  bool had_candidate_ = false;  ///< the running process was given one
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;  ///< 0: no answer is awaited
   std::optional<AskedOfDevice> asked_, queued_asked_;
   std::chrono::milliseconds queued_limit_{0};

@@ -10,22 +10,10 @@
 namespace ak::runtime {
 namespace {
 
-std::vector<std::string> device_command(const EvaluatorOptions& options) {
-  std::vector<std::string> command = options.launcher;
-  command.insert(command.end(), options.worker_command.begin(), options.worker_command.end());
-  command.insert(command.end(), {"--role", options.watched ? "watched_device" : "device"});
-  return command;
-}
-
 void mark_started(EvaluationJob& job) {
   job.started = std::chrono::steady_clock::now();
   job.result.stage_times.device_wait_ms =
       std::chrono::duration<double, std::milli>(job.started - job.built).count();
-}
-
-DeviceFacts facts_without_gpu(const EvaluatorOptions& options) {
-  return options.device == DeviceKind::emulator ? emulated_device_facts(options.target)
-                                                : nominal_device(options.target);
 }
 
 }  // namespace
@@ -35,32 +23,28 @@ DeviceSchedule::DeviceSchedule(const EvaluatorOptions& options, ProblemHistories
     : options_(options),
       histories_(histories),
       end_without_run_(std::move(end_without_run)),
-      facts_(facts_without_gpu(options)),
-      tasks_(options.device, facts_) {
-  if (options_.device == DeviceKind::cuda) open_gpu();
-  if (options_.device == DeviceKind::emulator) {
-    for (int i = 0; i < std::min(emulator_count(), options_.max_emulators); ++i)
-      lines_.emplace_back(device_command(options_), options_.watched);
-  }
-  environment_ = device_environment(facts_, options_.target);
-}
-
-void DeviceSchedule::open_gpu() {
-  const auto found_devices =
-      lines_.emplace_back(device_command(options_), options_.watched).client.describe();
-  const auto found = std::ranges::find(found_devices, options_.ordinal, &DeviceFacts::ordinal);
-  if (found == found_devices.end())
-    fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", options_.ordinal,
-         found_devices.size());
-  facts_ = *found;
-  tasks_ = DeviceTasks(options_.device, facts_);
-}
+      pool_(options),
+      environment_(device_environment(pool_.facts(), options.target)),
+      tasks_(options.device, pool_.facts()) {}
 
 // ---- which job is next
 
-EvaluationJob* DeviceSchedule::next_job() const {
-  return waiting_.next(
-      [&](const EvaluationJob& job) { return job.problem->ready() && !same_program_runs(job); });
+EvaluationJob* DeviceSchedule::next_job(const DeviceLine& line) const {
+  return waiting_.next([&](const EvaluationJob& job) { return may_run(job, line); });
+}
+
+bool DeviceSchedule::may_run(const EvaluationJob& job, const DeviceLine& line) const {
+  if (!job.problem->ready() || same_program_runs(job)) return false;
+  if (is_kept_elsewhere(job, line)) return false;
+  if (job.asks_its_own()) return pool_.decides(line);
+  return job.lost_on != &line || !pool_.has_other(line);
+}
+
+// A device that starts a process for the job has a claim on it, unless that lasts too long.
+bool DeviceSchedule::is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const {
+  return std::ranges::any_of(pool_.lines(), [&](const DeviceLine& other) {
+    return &other != &line && other.fresh_for == &job && pool_.awaited(other);
+  });
 }
 
 // Its results will serve for this one, too.
@@ -68,88 +52,160 @@ bool DeviceSchedule::same_program_runs(const EvaluationJob& job) const {
   const auto is_same = [&](const EvaluationJob* other) {
     return other != nullptr && other->result.program == job.result.program && !other->asks_its_own();
   };
-  return !job.asks_its_own() && std::ranges::any_of(lines_, [&](const Line& line) {
+  return !job.asks_its_own() && std::ranges::any_of(pool_.lines(), [&](const DeviceLine& line) {
     return is_same(line.running) || is_same(line.queued);
   });
 }
 
 void DeviceSchedule::feed() {
-  for (Line& line : lines_) feed(line);
+  for (DeviceLine& line : pool_.lines()) feed(line);
 }
 
-void DeviceSchedule::feed(Line& line) {
+void DeviceSchedule::feed(DeviceLine& line) {
   if (line.client.busy()) {
     // With several devices the task had better wait for the first that is free.
-    if (lines_.size() == 1) queue_on(line);
+    if (pool_.lines().size() == 1) queue_on(line);
     return;
   }
   requeue_lost_task(line);
-  while (EvaluationJob* job = next_job()) {
+  if (!pool_.ready(line)) return;
+  try {
+    run_next(line);
+  } catch (const Error& error) {
+    survive(line, error);
+  }
+}
+
+void DeviceSchedule::run_next(DeviceLine& line) {
+  while (EvaluationJob* job = next_job(line)) {
     if (end_without_run_(*job)) continue;
-    if (job->request.fresh_process) start_fresh_process(line, *job);
-    line.opened = open_problem(*job);
+    if (job->request.fresh_process) ask_for_fresh_process(line, *job);
+    line.opened = open_problem(*job, line);
     line.client.open(line.opened);
-    return wants_baseline(*job) ? start_baseline(line, *job) : start(line, *job);
+    // A new worker may have to wait for its turn elsewhere, and joins again meanwhile.
+    if (pool_.pooled() && !line.client.has_process()) return static_cast<void>(pool_.ready(line));
+    return wants_baseline(*job, line) ? start_baseline(line, *job) : start(line, *job);
   }
 }
 
 // The task after the running one is sent ahead, so that the device does not wait for messages in between.
-void DeviceSchedule::queue_on(Line& line) {
+void DeviceSchedule::queue_on(DeviceLine& line) {
   if (line.queued != nullptr || line.running == nullptr || !line.client.can_queue()) return;
-  EvaluationJob* job = next_job();
-  while (job != nullptr && end_without_run_(*job)) job = next_job();
+  EvaluationJob* job = next_job(line);
+  while (job != nullptr && end_without_run_(*job)) job = next_job(line);
   // Another problem is opened, and another process started, between tasks.
-  if (job == nullptr || job->request.fresh_process || open_problem(*job) != line.opened) return;
+  if (job == nullptr || job->request.fresh_process || open_problem(*job, line) != line.opened) return;
   line.queued = job;
   waiting_.remove(*job);
   line.client.queue(tasks_.evaluation(*job, history(*job)), tasks_.time_limit(*job));
 }
 
-void DeviceSchedule::requeue_lost_task(Line& line) {
+void DeviceSchedule::requeue_lost_task(DeviceLine& line) {
   if (EvaluationJob* lost = std::exchange(line.queued, nullptr)) waiting_.add_first(*lost);
 }
 
+/// In the handler of an error: where it may be this device's alone, what the device held goes to another, once; the job
+/// ends that two devices have failed with. Else the error goes on.
+void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
+  const bool lost_before = line.running != nullptr && line.running->lost_on != nullptr;
+  if (error.code() != ExitCode::environment || !pool_.pooled() || !(lost_before || pool_.has_other(line)))
+    throw;
+  if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
+  if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
+    if (lost_before) {
+      give_up(*job, error);
+    } else {
+      job->lost_on = &line;
+      waiting_.add_first(*job);
+    }
+  }
+  pool_.note_loss(line, error.what());
+}
+
+void DeviceSchedule::give_up(EvaluationJob& job, const Error& error) {
+  Finished& ended = given_up_.emplace_back();
+  ended.job = &job;
+  ended.finish.answer.outcome = {.status = Status::infrastructure_error,
+                                 .stage = StageId::check,
+                                 .message = error.what(),
+                                 .diagnostics = {}};
+}
+
+bool DeviceSchedule::send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on) {
+  if (!pool_.pooled() || job.lost_on != nullptr || !pool_.has_other(lost_on)) return false;
+  job.lost_on = &lost_on;
+  waiting_.add_first(job);
+  return true;
+}
+
 // Its baselines are timed again alongside it.
-void DeviceSchedule::start_fresh_process(Line& line, EvaluationJob& job) {
-  if (std::exchange(job.in_fresh_process, true)) return;
-  line.client.abandon();
-  history(job).set_baseline_timed(false);
+void DeviceSchedule::ask_for_fresh_process(DeviceLine& line, EvaluationJob& job) {
+  if (line.fresh_for != &job) {
+    release(job);
+    line.fresh_for = &job;
+    history(job).set_baseline_timed(false);
+  }
+  if (line.client.had_candidate()) line.client.abandon();
+}
+
+void DeviceSchedule::release(const EvaluationJob& job) {
+  for (DeviceLine& line : pool_.lines())
+    if (line.fresh_for == &job) line.fresh_for = nullptr;
 }
 
 // ---- tasks
 
-bool DeviceSchedule::wants_baseline(const EvaluationJob& job) const {
-  return options_.time_baseline && job.request.depth == Depth::time && !job.request.profile &&
-         !history(job).baseline_timed();
+// In a pool where what decides is timed.
+bool DeviceSchedule::wants_baseline(const EvaluationJob& job, const DeviceLine& line) const {
+  return options_.time_baseline && pool_.decides(line) && job.request.depth == Depth::time &&
+         !job.request.profile && !history(job).baseline_timed();
 }
 
 // The job that it goes before keeps waiting.
-void DeviceSchedule::start_baseline(Line& line, const EvaluationJob& job) {
+void DeviceSchedule::start_baseline(DeviceLine& line, const EvaluationJob& job) {
   line.baseline_of = &history(job);
   line.baseline_of->set_baseline_timed(true);
   line.client.start(tasks_.baseline(job), std::chrono::steady_clock::now() + tasks_.time_limit(job));
 }
 
-void DeviceSchedule::start(Line& line, EvaluationJob& job) {
+void DeviceSchedule::start(DeviceLine& line, EvaluationJob& job) {
   mark_started(job);
   line.running = &job;
+  line.fresh_for = nullptr;
   waiting_.remove(job);
   line.client.start(tasks_.evaluation(job, history(job)), job.started + tasks_.time_limit(job));
 }
 
 std::optional<DeviceSchedule::Finished> DeviceSchedule::poll() {
-  for (Line& line : lines_) {
+  pool_.poll();
+  for (DeviceLine& line : pool_.lines()) {
     if (!line.client.busy()) continue;
-    auto ended = line.client.poll();
+    auto ended = poll(line);
     if (!ended) continue;
     if (auto finished = take(line, std::move(*ended))) return finished;
   }
-  return std::nullopt;
+  if (given_up_.empty()) return std::nullopt;
+  Finished ended = std::move(given_up_.front());
+  given_up_.pop_front();
+  return ended;
 }
 
-std::optional<DeviceSchedule::Finished> DeviceSchedule::take(Line& line, DeviceFinish finish) {
+std::optional<DeviceFinish> DeviceSchedule::poll(DeviceLine& line) {
+  try {
+    return line.client.poll();
+  } catch (const Error& error) {
+    survive(line, error);
+    return std::nullopt;
+  }
+}
+
+std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, DeviceFinish finish) {
+  const Outcome& outcome = finish.answer.outcome;
+  const bool lost = outcome.status == Status::infrastructure_error && !line.client.has_process();
+  lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
   if (line.baseline_of != nullptr) {
-    std::exchange(line.baseline_of, nullptr)->keep_baselines(std::move(finish.answer));
+    std::exchange(line.baseline_of, nullptr)
+        ->keep_baselines(std::move(finish.answer), pool_.other_device(line));
     return std::nullopt;
   }
   EvaluationJob* ended = std::exchange(line.running, nullptr);
@@ -158,12 +214,19 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(Line& line, DeviceF
     mark_started(*line.running);
   }
   if (ended == nullptr) return std::nullopt;  // cancelled
-  return Finished{.job = ended, .finish = std::move(finish)};
+  ended->result.device = pool_.other_device(line);
+  return Finished{.job = ended, .finish = std::move(finish), .lost_on = lost ? &line : nullptr};
+}
+
+void DeviceSchedule::remove(const EvaluationJob& job) {
+  waiting_.remove(job);
+  release(job);
+  std::erase_if(given_up_, [&](const Finished& ended) { return ended.job == &job; });
 }
 
 void DeviceSchedule::cancel(const EvaluationJob& job) {
   waiting_.remove(job);
-  for (Line& line : lines_) {
+  for (DeviceLine& line : pool_.lines()) {
     if (line.running != &job && line.queued != &job) continue;
     // The worker goes with it; whichever of the two tasks was not meant starts again.
     line.client.abandon();
@@ -175,14 +238,13 @@ void DeviceSchedule::cancel(const EvaluationJob& job) {
 // ---- waiting
 
 void DeviceSchedule::add_descriptors(std::vector<pollfd>& descriptors) const {
-  for (const Line& line : lines_)
-    if (line.client.busy())
-      descriptors.push_back({.fd = line.client.descriptor(), .events = POLLIN, .revents = 0});
+  pool_.add_descriptors(descriptors);
 }
 
 DeviceSchedule::TimePoint DeviceSchedule::wake_up() const {
+  if (!given_up_.empty()) return TimePoint{};  // at once
   TimePoint first = TimePoint::max();
-  for (const Line& line : lines_)
+  for (const DeviceLine& line : pool_.lines())
     if (line.client.busy()) first = std::min(first, line.client.wake_up());
   return first;
 }

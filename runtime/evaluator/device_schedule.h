@@ -7,20 +7,20 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "runtime/evaluator/device_client.h"
+#include "core/error.h"
 #include "runtime/evaluator/device_tasks.h"
 #include "runtime/evaluator/evaluation_job.h"
 #include "runtime/evaluator/problem_history.h"
 #include "runtime/evaluator/waiting_jobs.h"
+#include "runtime/fleet/device_pool.h"
 
 namespace ak::runtime {
 
-/// The device workers of an evaluator, one of a GPU or several of the CPU device, and which of the waiting
-/// jobs each of them runs next. A job waits until the references of its problem are built, and while its
-/// program runs for another job. One thread.
+/// Which of the waiting jobs each device of an evaluator runs next. A device holds the lease of the job that it runs: its
+/// answer, or the loss of its worker, ends the lease, and no other answer is taken. A job waits until the references of
+/// its problem are built, and while its program runs for another job. One thread.
 class DeviceSchedule {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -28,29 +28,35 @@ class DeviceSchedule {
   /// having been removed here.
   using EndWithoutRun = std::function<bool(EvaluationJob&)>;
 
-  /// Starts the worker of a GPU; those of the CPU device start when they are needed. `histories` and what
-  /// `end_without_run` refers to must outlive it. Throws Error(usage) when there is no GPU of that ordinal,
-  /// Error(environment) with the driver's reason when there is none at all.
+  /// Starts workers as DevicePool does, and throws as it does. `histories` and what `end_without_run` refers to must
+  /// outlive it.
   DeviceSchedule(const EvaluatorOptions& options, ProblemHistories& histories, EndWithoutRun end_without_run);
 
-  [[nodiscard]] int devices() const { return static_cast<int>(lines_.size()); }
+  [[nodiscard]] bool has_device() const { return !pool_.lines().empty(); }
+  /// That can take a task now or have one.
+  [[nodiscard]] int devices() const { return pool_.present(); }
   /// What launch plans see of the device; of the target's where there is none.
-  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
+  [[nodiscard]] const DeviceFacts& facts() const { return pool_.facts(); }
   [[nodiscard]] const Environment& environment() const { return environment_; }
 
   /// The job waits for a device from now on, and stays where it is until it is removed or finished.
   void add(EvaluationJob& job) { waiting_.add(job); }
   /// It need not wait any more.
-  void remove(const EvaluationJob& job) { waiting_.remove(job); }
+  void remove(const EvaluationJob& job);
   /// The same; where its task runs or was sent ahead the worker goes with it.
   void cancel(const EvaluationJob& job);
 
   struct Finished {
     EvaluationJob* job = nullptr;
     DeviceFinish finish;
+    const DeviceLine* lost_on = nullptr;  ///< whose worker was lost with the task
   };
-  /// The next task of a job that has ended. Throws Error when a problem cannot be opened: no device, no memory.
+  /// The next task of a job that has ended. Throws Error when a problem cannot be opened: no device, no memory. In a
+  /// pool with other devices one of these tries then; where that fails, too, the job ends.
   [[nodiscard]] std::optional<Finished> poll();
+  /// Gives a job whose task was lost to another device of a pool, or once more to the one that decides where the job
+  /// asks its own. False when that has happened before, or there is no other: the job ends.
+  [[nodiscard]] bool send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on);
   /// Gives jobs to the devices that have room.
   void feed();
 
@@ -60,42 +66,41 @@ class DeviceSchedule {
   [[nodiscard]] TimePoint wake_up() const;
 
  private:
-  /// A device worker, and what it has open and runs.
-  struct Line {
-    Line(std::vector<std::string> argv, bool watched) : client(std::move(argv), watched) {}
-    DeviceClient client;
-    EvaluationJob* running = nullptr;           ///< null: none, or a baseline
-    EvaluationJob* queued = nullptr;            ///< sent ahead; null: none
-    std::shared_ptr<const OpenProblem> opened;  ///< on the device
-    ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
-  };
-
-  void open_gpu();
   [[nodiscard]] ProblemHistory& history(const EvaluationJob& job) const {
     return histories_[job.request.problem.get()];
   }
-  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const EvaluationJob& job) const {
-    return job.problem->open_problem(environment_, options_.ordinal, options_.device);
+  [[nodiscard]] std::shared_ptr<const OpenProblem> open_problem(const EvaluationJob& job,
+                                                                const DeviceLine& line) const {
+    // A CPU device is alone in its worker, whatever the number of the GPU that it stands beside.
+    const int ordinal = options_.device == DeviceKind::cuda ? line.place.ordinal : 0;
+    return job.problem->open_problem(environment_, ordinal, options_.device);
   }
-  [[nodiscard]] EvaluationJob* next_job() const;
+  [[nodiscard]] EvaluationJob* next_job(const DeviceLine& line) const;
+  [[nodiscard]] bool may_run(const EvaluationJob& job, const DeviceLine& line) const;
   [[nodiscard]] bool same_program_runs(const EvaluationJob& job) const;
-  std::optional<Finished> take(Line& line, DeviceFinish finish);
-  void feed(Line& line);
-  void queue_on(Line& line);
-  void requeue_lost_task(Line& line);
-  void start_fresh_process(Line& line, EvaluationJob& job);
-  [[nodiscard]] bool wants_baseline(const EvaluationJob& job) const;
-  void start_baseline(Line& line, const EvaluationJob& job);
-  void start(Line& line, EvaluationJob& job);
+  std::optional<DeviceFinish> poll(DeviceLine& line);
+  std::optional<Finished> take(DeviceLine& line, DeviceFinish finish);
+  void feed(DeviceLine& line);
+  void queue_on(DeviceLine& line);
+  void run_next(DeviceLine& line);
+  void requeue_lost_task(DeviceLine& line);
+  void survive(DeviceLine& line, const Error& error);
+  void give_up(EvaluationJob& job, const Error& error);
+  void ask_for_fresh_process(DeviceLine& line, EvaluationJob& job);
+  [[nodiscard]] bool is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const;
+  void release(const EvaluationJob& job);
+  [[nodiscard]] bool wants_baseline(const EvaluationJob& job, const DeviceLine& line) const;
+  void start_baseline(DeviceLine& line, const EvaluationJob& job);
+  void start(DeviceLine& line, EvaluationJob& job);
 
   const EvaluatorOptions& options_;
   ProblemHistories& histories_;
   EndWithoutRun end_without_run_;
-  std::deque<Line> lines_;
-  DeviceFacts facts_;
+  DevicePool pool_;
   Environment environment_;
   DeviceTasks tasks_;
   WaitingJobs waiting_;
+  std::deque<Finished> given_up_;  ///< which no device could run
 };
 
 }  // namespace ak::runtime

@@ -12,6 +12,8 @@
 
 namespace ak::runtime {
 
+struct DeviceLine;
+
 /// One evaluation on its way through the stages, and what they have found so far.
 struct EvaluationJob {
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -36,8 +38,8 @@ struct EvaluationJob {
   std::vector<WorkloadPlan> rival_plans = {};  ///< of the same workloads, in the same order
 
   // On a device:
-  bool in_fresh_process = false;  ///< the process that request.fresh_process asks for has begun
-  TimePoint started = {};         ///< the epoch: not yet
+  TimePoint started = {};               ///< the epoch: not yet
+  const DeviceLine* lost_on = nullptr;  ///< whose worker was lost with it: it goes to another, once
 
   [[nodiscard]] bool wants_changing_inputs() const {
     return request.changing_inputs || request.fresh_process;

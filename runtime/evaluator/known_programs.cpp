@@ -5,7 +5,10 @@ namespace ak::runtime {
 
 void KnownPrograms::remember(const std::string& candidate, const EvaluationResult& result) {
   const auto [entry, added] = known_.try_emplace(result.program);
-  entry->second = {.name = candidate, .measurements = result.measurements, .score_ns = result.score_ns};
+  entry->second = {.name = candidate,
+                   .measurements = result.measurements,
+                   .score_ns = result.score_ns,
+                   .device = result.device};
   for (Measurement& measurement : entry->second.measurements) measurement.line_counts.clear();
   if (!added) return;
   order_.push_back(result.program);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ class KnownPrograms {
     std::string name;  ///< of the candidate that it was
     std::vector<Measurement> measurements;
     std::optional<double> score_ns;
+    std::shared_ptr<const DeviceFacts> device = nullptr;  ///< as EvaluationResult::device
   };
 
   /// Under `result.program`, in place of what was known of it.

@@ -71,7 +71,7 @@ class LocalEvaluator final : public Evaluator {
   // Events.
   void pump();
   void on_built(CandidateBuilds::Built built);
-  void on_device_finished(EvaluationJob& job, DeviceFinish finish);
+  void on_device_finished(EvaluationJob& job, DeviceFinish finish, const DeviceLine* lost_on);
   [[nodiscard]] bool end_without_run(EvaluationJob& job);
   void wait_for_event(TimePoint deadline) const;
   [[nodiscard]] EvaluatorActivity activity() const;
@@ -98,7 +98,7 @@ LocalEvaluator::LocalEvaluator(EvaluatorOptions options, SourceAssembler assembl
 
 bool LocalEvaluator::executes(const Arch& arch) const {
   if (options_.device == DeviceKind::emulator) return true;  // PTX of any architecture
-  return devices_.devices() > 0 && can_load(devices_.facts().arch, arch);
+  return devices_.has_device() && can_load(devices_.facts().arch, arch);
 }
 
 EvaluatorCapabilities LocalEvaluator::capabilities() const {
@@ -239,7 +239,8 @@ void LocalEvaluator::on_built(CandidateBuilds::Built built) {
   if (job.is_built()) advance(job);
 }
 
-void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finished) {
+void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finished,
+                                        const DeviceLine* lost_on) {
   DeviceAnswer& answer = finished.answer;
   EvaluationResult& result = job.result;
   result.checks = std::move(answer.checks);
@@ -265,6 +266,10 @@ void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finishe
   } else if (result.outcome.status != Status::infrastructure_error) {
     quarantine_.count_verdict();
   }
+  // Where it is to blame the quarantine has made it a candidate's fault: what takes a second device down is not tried
+  // on a third.
+  const bool blameless = result.outcome.status == Status::infrastructure_error;
+  if (lost_on != nullptr && blameless && devices_.send_elsewhere(job, *lost_on)) return;
   if (result.outcome.status != Status::ok) return finish(job, std::move(result.outcome));
   advance(job);
 }
@@ -281,6 +286,7 @@ bool LocalEvaluator::end_without_run(EvaluationJob& job) {
   if (known == nullptr) return false;
   job.result.measurements = known->measurements;
   job.result.score_ns = known->score_ns;
+  job.result.device = known->device;
   finish(job,
          ended_as(Status::duplicate, StageId::resources,
                   fmt::format("the same program and launches as '{}', whose results are used", known->name)));
@@ -303,7 +309,8 @@ void LocalEvaluator::recall(const Completed& completed) {
 
 void LocalEvaluator::pump() {
   while (auto built = builds_.poll()) on_built(std::move(*built));
-  while (auto finished = devices_.poll()) on_device_finished(*finished->job, std::move(finished->finish));
+  while (auto finished = devices_.poll())
+    on_device_finished(*finished->job, std::move(finished->finish), finished->lost_on);
   devices_.feed();
 }
 

@@ -36,10 +36,21 @@ struct EvaluatorActivity {
 
 using OnEvaluatorWait = std::function<void(const EvaluatorActivity&)>;
 
+/// Where one device of a pool is (docs/fleet.md).
+struct DevicePlace {
+  std::string name;                         ///< for people: "cuda:1", "ssh gpu7, cuda:0"
+  std::vector<std::string> worker_command;  ///< as EvaluatorOptions::worker_command; empty: that one
+  int ordinal = 0;                          ///< of the GPUs that its worker sees
+  bool connects = false;  ///< a worker of somebody else's takes the place, and may be another each time
+};
+
 struct EvaluatorOptions {
   DeviceKind device = DeviceKind::cuda;  ///< emulator: several on the CPU, at most one a core
   int ordinal = 0;
   Arch target;
+  /// Several devices that candidates are spread over, in place of the one of `ordinal` or as many CPU devices as there
+  /// are cores. The first decides: what is compared or measured for good is run there, and facts are its facts.
+  std::vector<DevicePlace> pool = {};
   int max_emulators = kMaxEmulators;
   int compile_workers = 0;          ///< 0: one per core, at most 16
   std::filesystem::path cache_dir;  ///< empty: no cache on disk

@@ -124,7 +124,8 @@ bool ProblemBuild::take(std::uint64_t build, const BuildResult& result) {
 
 std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment& device, int ordinal,
                                                               DeviceKind kind) {
-  if (opened_) return opened_;
+  std::shared_ptr<const OpenProblem>& opened = opened_[ordinal];
+  if (opened) return opened;
   auto open = std::make_shared<OpenProblem>();
   open->problem = problem_->problem;
   open->device = kind;
@@ -136,7 +137,7 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
   for (const auto& [name, value] : problem_->params) open->params[name] = to_string(value);
   open->libraries = problem_->baselines;
   problem_->python ? add_process(*open) : add_kernel(*open, device, kind);
-  return opened_ = open;
+  return opened = open;
 }
 
 WorkloadLayout ProblemBuild::layout_of(const Workload& workload) const {

@@ -52,7 +52,7 @@ class ProblemBuild {
   std::string starter_;                       ///< as PythonProcess::starter
   std::map<std::uint64_t, Part> builds_;
   std::map<Part, BuildResult> results_;
-  std::shared_ptr<const OpenProblem> opened_;
+  std::map<int, std::shared_ptr<const OpenProblem>> opened_;  ///< by the device's ordinal
 };
 
 /// What a device of that kind loads of a build, and name -> symbol of every kernel.

@@ -13,14 +13,22 @@ void move_to_end(std::vector<T>& from, std::vector<T>& to) {
   from.clear();
 }
 
+/// @param one,other as EvaluationResult::device
+bool same_device(const std::shared_ptr<const DeviceFacts>& one,
+                 const std::shared_ptr<const DeviceFacts>& other) {
+  return one && other ? one->uuid == other->uuid : one == other;
+}
+
 }  // namespace
 
-void ProblemHistory::keep_baselines(DeviceAnswer answer) {
+void ProblemHistory::keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device) {
+  baselines_from_ = std::move(device);
   baselines_ = std::move(answer.measurements);
   if (answer.outcome.status == Status::ok) notes_ = std::move(answer.outcome.diagnostics);
 }
 
 void ProblemHistory::hand_over_baselines(EvaluationResult& result) {
+  if (!same_device(baselines_from_, result.device)) return;
   move_to_end(baselines_, result.measurements);
   move_to_end(notes_, result.outcome.diagnostics);
 }

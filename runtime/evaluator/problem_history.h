@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ class ProblemHistory {
   void set_baseline_timed(bool timed) { baseline_timed_ = timed; }
   /// A reference too slow or too large to time leaves no baseline; the candidates' checks will say
   /// what is wrong.
-  void keep_baselines(DeviceAnswer answer);
-  /// Appends what is kept of the baselines: measurements, and notes on them.
+  /// @param device as EvaluationResult::device
+  void keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device);
+  /// Appends what is kept of the baselines to a result of the same device: measurements, and notes on them.
   void hand_over_baselines(EvaluationResult& result);
 
   /// @param result with a score
@@ -32,6 +34,7 @@ class ProblemHistory {
 
  private:
   bool baseline_timed_ = false;
+  std::shared_ptr<const DeviceFacts> baselines_from_;
   std::vector<Measurement> baselines_;
   std::vector<Diagnostic> notes_;
   std::optional<double> best_score_ns_;

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,23 +14,18 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
-#include <span>
 #include <string_view>
 
 #include "core/text/hash.h"
-#include "core/text/locations.h"
 #include "core/text/suggest.h"
-
-extern char** environ;
+#include "runtime/process/child_process.h"
 
 namespace ak::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kExitNotStarted = 127;  // as shells say it
 // SIGKILL acts at once unless the kernel holds the process in a driver call; then it is left to init.
 constexpr std::chrono::milliseconds kReapLimit{10'000};
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
@@ -40,13 +33,6 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kMaxValues = std::size_t{4} << 20;
 constexpr int kMaxNesting = 64;
 constexpr std::size_t kMaxShown = 200;  // of a text that the worker chose
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (auto& text : strings) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
 
 /// What a line takes in memory.
 std::size_t footprint(const std::string& line) { return sizeof(std::string) + line.size(); }
@@ -82,36 +68,17 @@ Result<WorkerMessage> decode_answer(std::string_view line, std::string_view nonc
   return decode(line, nonce);
 }
 
+/// The facts in a worker's first message; nothing when there is none yet.
+std::optional<Result<Json>> hello_in(const WorkerReply& reply) {
+  if (const auto* lost = std::get_if<WorkerLost>(&reply)) return InputError{"the worker " + lost->reason};
+  const auto* message = std::get_if<WorkerMessage>(&reply);
+  if (message == nullptr) return std::nullopt;
+  if (message->type != "hello" || message->id != 0)
+    return InputError{"the worker answered hello with " + sanitize(message->type, kMaxShown)};
+  return Result<Json>(message->body);
+}
+
 std::string make_nonce() { return fmt::format("{:02x}", fmt::join(random_uid(), "")); }
-
-// Between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become(int socket, pid_t parent, char* const* argv, char* const* environment) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kExitNotStarted);
-  ::dup2(socket, STDIN_FILENO);
-  ::dup2(socket, STDOUT_FILENO);
-  ::syscall(SYS_close_range, 3U, ~0U, 0U);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
-  ::execvpe(argv[0], argv, environment);
-  ::_exit(kExitNotStarted);
-}
-
-// Waits until the child can be reaped, without reaping: its process group stays ours to kill until then.
-bool has_ended(pid_t pid, std::chrono::milliseconds limit) {
-  const auto deadline = Clock::now() + limit;
-  for (;;) {
-    siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
-      return errno == ECHILD;
-    if (info.si_pid == pid) return true;
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-}
 
 WorkerLost describe(int status) {
   if (WIFSIGNALED(status)) {
@@ -119,68 +86,12 @@ WorkerLost describe(int status) {
     return {fmt::format("ended by signal {} ({})", signal, ::strsignal(signal)), -1, signal};
   }
   const int code = WEXITSTATUS(status);
+  if (code == kExitConnectionLost) return {"lost its connection", code, 0};
   if (code == kExitNotStarted) return {"could not be started (exit code 127)", code, 0};
   return {fmt::format("ended with exit code {}", code), code, 0};
 }
 
-bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::any_of(names, [&](std::string_view one) {
-    return one.ends_with('*') ? name.starts_with(one.substr(0, one.size() - 1)) : name == one;
-  });
-}
-
-// docs/sandbox.md lists them.
-constexpr std::string_view kForWorkers[] = {"PATH",
-                                            "TMPDIR",
-                                            "LANG",
-                                            "LC_*",
-                                            "TZ",
-                                            "LD_LIBRARY_PATH",
-                                            "ALPHAKERNEL_LOCKS",
-                                            "CUDA_HOME",
-                                            "CUDA_PATH",
-                                            "CUDA_VISIBLE_DEVICES",
-                                            "CUDA_DEVICE_ORDER",
-                                            "CUDA_MODULE_LOADING",
-                                            "CUDA_MPS_PIPE_DIRECTORY",
-                                            "CUDA_MPS_LOG_DIRECTORY",
-                                            "NVIDIA_VISIBLE_DEVICES",
-                                            "NVIDIA_DRIVER_CAPABILITIES",
-                                            "ASAN_OPTIONS",
-                                            "LSAN_OPTIONS",
-                                            "TSAN_OPTIONS",
-                                            "UBSAN_OPTIONS"};
-// What srun and ssh know their user and job by.
-constexpr std::string_view kForLaunchers[] = {"HOME",          "USER",       "LOGNAME", "SHELL",
-                                              "SSH_AUTH_SOCK", "KRB5CCNAME", "SLURM_*"};
-// Slurm's own token is SLURM_JWT.
-constexpr std::string_view kSecretWords[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "JWT"};
-
-bool may_hold_secret(std::string_view name) {
-  return std::ranges::any_of(
-      kSecretWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-// Ourselves as a worker, or another program that starts one.
-bool is_launcher(const std::string& program) {
-  std::error_code error;
-  return !std::filesystem::equivalent(program, program_file(), error);
-}
-
 }  // namespace
-
-std::vector<std::string> child_environment(bool launcher) {
-  std::vector<std::string> result;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable), name = text.substr(0, text.find('='));
-    const bool allowed = is_one_of(kForWorkers, name) || (launcher && is_one_of(kForLaunchers, name));
-    if (allowed && !may_hold_secret(name)) result.emplace_back(text);
-  }
-  // The driver's cache of compiled PTX is a folder in the user's home that one candidate could
-  // fill for another.
-  result.emplace_back("CUDA_CACHE_DISABLE=1");
-  return result;
-}
 
 WorkerProcess::WorkerProcess(std::vector<std::string> argv, std::chrono::milliseconds heartbeat)
     : argv_(std::move(argv)), heartbeat_(heartbeat), nonce_(make_nonce()) {
@@ -226,14 +137,11 @@ WorkerReply WorkerProcess::receive(Clock::time_point deadline) {
 }
 
 Result<Json> WorkerProcess::await_hello(Clock::time_point deadline) {
-  auto reply = receive(deadline);
-  if (const auto* lost = std::get_if<WorkerLost>(&reply)) return InputError{"the worker " + lost->reason};
-  const auto* message = std::get_if<WorkerMessage>(&reply);
-  if (message == nullptr) return InputError{"the worker did not answer in time"};
-  if (message->type != "hello" || message->id != 0)
-    return InputError{"the worker answered hello with " + sanitize(message->type, kMaxShown)};
-  return message->body;
+  auto hello = hello_in(receive(deadline));
+  return hello ? std::move(*hello) : InputError{"the worker did not answer in time"};
 }
+
+std::optional<Result<Json>> WorkerProcess::poll_hello() { return hello_in(receive(Clock::now())); }
 
 void WorkerProcess::finish(std::chrono::milliseconds patience) {
   grace_ = patience;
@@ -277,24 +185,12 @@ void WorkerProcess::run() {
   reap();
 }
 
-// Forks on the thread that lives as long as the child: PDEATHSIG follows the thread, not the process.
+// On the thread that lives as long as the child, which the system kills with it.
 void WorkerProcess::start() {
-  std::array<int, 2> ends{};
-  // A socket rather than pipes: MSG_NOSIGNAL spares the whole process a SIGPIPE disposition.
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    fail(ExitCode::environment, "opening a socket pair for {}: {}", argv_[0], std::strerror(errno));
-  socket_.reset(ends[0]);
-  const FileDescriptor childs_end(ends[1]);
+  StartedChild child = start_child(argv_);
+  socket_ = std::move(child.socket);
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
-  auto arguments = argv_;
-  auto environment = child_environment(is_launcher(argv_[0]));
-  const auto argv = pointers(arguments), envp = pointers(environment);
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child < 0) fail(ExitCode::environment, "starting {}: {}", argv_[0], std::strerror(errno));
-  if (child == 0) become(childs_end.get(), parent, argv.data(), envp.data());
-  ::setpgid(child, child);  // whichever of the two calls comes first
-  pid_ = child;
+  pid_ = child.pid;
   next_heartbeat_ = Clock::now() + heartbeat_;
 }
 
@@ -367,10 +263,10 @@ void WorkerProcess::reap() {
   const pid_t pid = pid_;
   if (pid == 0) return;
   int status = 0;
-  if (!killed_) has_ended(pid, grace_);
+  if (!killed_) static_cast<void>(child_has_ended(pid, grace_));
   ::kill(-pid, SIGKILL);
   ::kill(pid, SIGKILL);
-  if (!has_ended(pid, kReapLimit)) {
+  if (!child_has_ended(pid, kReapLimit)) {
     end({"does not end: the kernel holds it", -1, 0});
   } else {
     ::waitpid(pid, &status, 0);

@@ -51,6 +51,9 @@ class WorkerProcess {
   /// The facts of the worker's answer to hello. To be called once, before other receives.
   [[nodiscard]] Result<Json> await_hello(std::chrono::steady_clock::time_point deadline);
 
+  /// The same without waiting: nothing until the worker has answered or is lost.
+  [[nodiscard]] std::optional<Result<Json>> poll_hello();
+
   /// Asks the worker to end, and waits so long for that and for its launcher's end; then kill().
   void finish(std::chrono::milliseconds patience);
   /// SIGKILL to the group, then reaped. Idempotent.
@@ -96,10 +99,5 @@ class WorkerProcess {
   std::optional<WorkerLost> lost_;
   std::thread thread_;
 };
-
-/// The environment a child gets: of this process's, the variables of an allow-list (docs/sandbox.md) whose
-/// names do not mention keys, tokens, secrets or passwords; and CUDA's disk cache off.
-/// @param launcher the child is another program that starts the worker (srun, ssh): it gets what such need.
-[[nodiscard]] std::vector<std::string> child_environment(bool launcher);
 
 }  // namespace ak::runtime

@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxMessageBytes = std::size_t{256} << 20;
 inline constexpr std::chrono::milliseconds kSilenceLimit{10'000};
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1'000};
 /// Exit codes of a worker in addition to those of core/error.h (docs/worker_protocol.md).
-inline constexpr int kExitSilentParent = 10, kExitOutOfMemory = 11;
+inline constexpr int kExitSilentParent = 10, kExitOutOfMemory = 11, kExitConnectionLost = 12;
 /// What a worker keeps of its own standard output and error: the last bytes, attached to the next answer.
 inline constexpr std::size_t kPrintBytes = std::size_t{64} << 10;
 

@@ -21,6 +21,8 @@ class CompiledReference final : public Reference {
   [[nodiscard]] std::optional<Outcome> draw(const WorkloadLayout& workload, std::uint64_t seed,
                                             const AddressTable& tensors) override;
   [[nodiscard]] const LoadedImage* program() const override { return &twin_; }
+  [[nodiscard]] std::size_t working_bytes(const WorkloadLayout&) const override { return 0; }
+  void hold_memory(bool) noexcept override {}
   [[nodiscard]] bool lost() const override { return false; }  // the device would be
   [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
 

@@ -10,8 +10,8 @@ namespace ak::runtime {
 /// that no candidate can reach it. One thread.
 class DeviceExchange {
  public:
-  /// On the current device. Throws CudaError.
-  DeviceExchange();
+  /// On the current device. @param bytes at least; 0: a share of its memory. Throws CudaError.
+  explicit DeviceExchange(std::size_t bytes = 0);
 
   class Mapping {
    public:

@@ -177,6 +177,26 @@ std::vector<TensorExchange::Tensor> ProcessReference::passing(bool outputs,
   return list;
 }
 
+std::size_t ProcessReference::working_bytes(const WorkloadLayout& workload) const {
+  if (!on_gpu(run_context_.problem)) return 0;
+  std::size_t bytes = 0, largest = 0;
+  for (std::size_t i = 0; i < workload.shapes.size(); ++i) {
+    const std::size_t in_float64 = static_cast<std::size_t>(workload.elements(i)) * sizeof(double);
+    bytes +=
+        in_float64 + (run_context_.problem.tensors[i].output ? 0 : run_context_.tensor_bytes(workload, i));
+    largest = std::max(largest, in_float64);
+  }
+  return bytes + largest;  // one tensor between its operators; a module of many may want more
+}
+
+void ProcessReference::hold_memory(bool held) noexcept try {
+  holds_memory_ = held;
+  if (held || !std::exchange(may_have_memory_, false) || !on_gpu(run_context_.problem)) return;
+  // Where it fails, so does the next request.
+  static_cast<void>(process_.ask({{"do", "release"}}, call_limit()));
+} catch (const std::exception&) {  // of memory for the request
+}
+
 /// In slices.
 std::optional<Outcome> ProcessReference::send_inputs(const std::vector<TensorExchange::Tensor>& inputs) {
   for (const auto& [index, memory] : inputs) {
@@ -217,11 +237,10 @@ Result<ReferenceCost, Outcome> ProcessReference::compute_with(ReferencePart part
                                                               const ScalarValues& scalars, bool fresh) {
   const auto inputs = passing(false, tensors), outputs = passing(true, tensors);
   const bool exact = part == ReferencePart::exact, at_once = exchange_.fits(outputs);
-  Json request{{"do", "compute"},
-               {"part", exact ? "exact" : "twin"},
-               {"mutation", mutation},
-               {"scalars", scalars},
-               {"fresh", fresh}};
+  Json request{{"do", "compute"},      {"part", exact ? "exact" : "twin"},
+               {"mutation", mutation}, {"scalars", scalars},
+               {"fresh", fresh},       {"hold", holds_memory_ || exact}};  // the twin's result is next
+  may_have_memory_ = true;
   if (sent_contents_ == 0) {
     if (exchange_.fits(inputs)) {
       exchange_.put_all(inputs);

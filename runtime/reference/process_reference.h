@@ -26,6 +26,8 @@ class ProcessReference final : public Reference {
   [[nodiscard]] std::optional<Outcome> draw(const WorkloadLayout& workload, std::uint64_t seed,
                                             const AddressTable& tensors) override;
   [[nodiscard]] const LoadedImage* program() const override { return nullptr; }
+  [[nodiscard]] std::size_t working_bytes(const WorkloadLayout& workload) const override;
+  void hold_memory(bool held) noexcept override;
   [[nodiscard]] bool lost() const override { return process_.lost(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
 
@@ -54,8 +56,9 @@ class ProcessReference final : public Reference {
   ReferenceProcess process_;
   TensorExchange exchange_;
   ResultCache cache_;
-  const WorkloadLayout* selected_ = nullptr;  ///< that the process is at
-  std::uint64_t sent_contents_ = 0;           ///< of the inputs that it has; 0: not known
+  const WorkloadLayout* selected_ = nullptr;             ///< that the process is at
+  std::uint64_t sent_contents_ = 0;                      ///< of the inputs that it has; 0: not known
+  bool holds_memory_ = false, may_have_memory_ = false;  ///< asked of it; since then it has computed
   std::vector<std::string> notes_;
 };
 

@@ -15,8 +15,8 @@
 #include "core/text/json.h"
 #include "core/text/suggest.h"
 #include "reference_python_files.h"
+#include "runtime/process/child_process.h"
 #include "runtime/process/program_output.h"
-#include "runtime/process/worker_process.h"
 
 namespace ak::runtime {
 namespace {

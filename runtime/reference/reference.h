@@ -44,6 +44,11 @@ class Reference {
                                                     const AddressTable& tensors) = 0;
   /// The twin as a program that can be timed; null where it is none.
   [[nodiscard]] virtual const LoadedImage* program() const = 0;
+  /// Memory of the device that it wants beside what compute() is given; 0: none to speak of.
+  [[nodiscard]] virtual std::size_t working_bytes(const WorkloadLayout& workload) const = 0;
+  /// While `held`, memory of the device that it has computed with stays its own from one result to the next: nothing else
+  /// may have need of it. To give and take gigabytes takes longer than most results. Never throws.
+  virtual void hold_memory(bool held) noexcept = 0;
   /// It can compute nothing more in this process.
   [[nodiscard]] virtual bool lost() const = 0;
   /// What a person should know of its results, such as operators that have no fp64.

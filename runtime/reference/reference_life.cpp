@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/text/locations.h"
-#include "runtime/process/worker_process.h"
+#include "runtime/process/child_process.h"
 
 namespace ak::runtime {
 namespace {

@@ -30,23 +30,29 @@ constexpr double kVerifyMs = 300;
 Result<EnergyCalls, Outcome> EnergyCalls::create(RunContext& run_context, DataStore& store,
                                                  const TimingTarget& target, double call_ns) {
   EnergyCalls calls(run_context, store);
+  store.release_reference_memory();
   const auto wanted = static_cast<std::size_t>(
       std::clamp(std::ceil(kTurnNs / std::max(call_ns, 1.0)), double{kMinSets}, double{kMaxSets}));
   while (calls.sets_.size() < wanted) {
-    auto failed = calls.add_set(target);
-    if (!failed) continue;
-    // Fewer have to do where so many do not fit.
-    if (failed->status == Status::out_of_memory && !calls.sets_.empty()) break;
-    return *failed;
+    if (auto failed = calls.add_set(target)) {
+      // Fewer have to do where so many do not fit.
+      if (failed->status == Status::out_of_memory && !calls.sets_.empty()) break;
+      return *failed;
+    }
+    // Nor may they take the memory in which their results are computed.
+    if (calls.sets_.size() == 1 || store.reference_has_room(target.workload)) continue;
+    calls.sets_.pop_back();
+    break;
   }
   calls.choose_turns(std::max(call_ns, 1.0));
+  calls.held_ = store.hold_reference_memory();
   return calls;
 }
 
 std::optional<Outcome> EnergyCalls::add_set(const TimingTarget& target) {
   auto builder = store_->make_changing(target.workload, target.workload.distributions.front().name);
   if (!builder) return builder.error();
-  auto run = target.bind((*builder)->data(), nullptr);
+  auto run = store_->with_room([&] { return target.bind((*builder)->data(), nullptr); });
   if (!run) return run.error();
   run->reset();
   Set set{.builder = std::move(builder).value(),

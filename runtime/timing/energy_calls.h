@@ -54,6 +54,7 @@ class EnergyCalls {
   std::vector<std::size_t> order_;  ///< of the present turn
   double renewal_chance_ = 1;       ///< of a turn to begin with a new piece in every set
   std::size_t turns_ = 1;           ///< of a round, on the average
+  HeldMemory held_;                 ///< of the reference
 };
 
 }  // namespace ak::runtime

@@ -112,6 +112,7 @@ Result<Profile, Outcome> profile_workload(RunContext& run_context, DataStore& st
                                           LaunchProfiler& profiler, const ProfileTask& task) {
   auto data = store.get(task.workload, task.workload.distributions.front().name, task.seed);
   if (!data) return data.error();
+  store.release_reference_memory();
   Subject subject(run_context, timer, task, data.value());
   subject.load();
   if (subject.failed()) return *subject.failed();

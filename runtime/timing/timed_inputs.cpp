@@ -18,16 +18,16 @@ constexpr std::size_t kSets = 2;
 constexpr std::size_t kMinChecks = 2, kMaxChecks = 8;
 constexpr double kReferencesMs = 300;
 
-/// Where the outputs of samples are put aside, and of how many samples.
-struct PlacesChoice {
+}  // namespace
+
+/// Where the outputs of samples are put aside, of how many samples, and what gives them room: nothing, what is kept for
+/// later, or a second data set.
+struct TimedInputs::PlacesChoice {
+  enum class Room : std::uint8_t { as_is, without_kept, one_set };
   std::size_t places;
   MemorySide side;
+  Room room;
 };
-// From the best to what fits nearly always.
-constexpr PlacesChoice kPlaces[] = {
-    {kMaxChecks, MemorySide::device}, {1, MemorySide::device}, {1, MemorySide::host}};
-
-}  // namespace
 
 Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataStore& store,
                                                  std::span<const TimingTarget* const> targets,
@@ -44,14 +44,26 @@ Result<TimedInputs, Outcome> TimedInputs::create(RunContext& run_context, DataSt
     return *failed;
   }
   if (auto failed = inputs.make_places()) return *failed;
+  inputs.held_ = store.hold_reference_memory();
   return inputs;
 }
 
+/// Contents that change have their references computed while all of this holds its memory, and a process that finds too
+/// little on the GPU computes on the CPU, a hundred times slower: a second data set goes first.
 std::optional<Outcome> TimedInputs::make_places() {
+  using enum PlacesChoice::Room;
+  // From the best to what fits nearly always.
+  static constexpr PlacesChoice kPlaces[] = {{kMaxChecks, MemorySide::device, as_is},
+                                             {kMinChecks, MemorySide::device, as_is},
+                                             {1, MemorySide::device, without_kept},
+                                             {1, MemorySide::device, one_set},
+                                             {1, MemorySide::host, without_kept}};
+  if (!builders_.empty()) store_->release_reference_memory();
   for (const PlacesChoice& choice : kPlaces) {
-    // Data sets that are kept for later have to go before outputs do.
-    if (&choice != std::begin(kPlaces)) store_->clear();
-    if (try_places(choice.places, choice.side)) return std::nullopt;
+    if (choice.room != as_is) store_->give_room();
+    if (choice.room == one_set && !drop_second_set()) continue;
+    const bool needs_room = !builders_.empty() && choice.side == MemorySide::device;
+    if (try_places(choice) && (!needs_room || store_->reference_has_room(workload()))) return std::nullopt;
   }
   return Outcome{.status = Status::out_of_memory,
                  .stage = StageId::time,
@@ -59,12 +71,20 @@ std::optional<Outcome> TimedInputs::make_places() {
                      "workload {} does not fit the device with what its checks need, nor do "
                      "its outputs fit the host's memory: choose smaller shapes, or wait for what else uses "
                      "the device",
-                     runs_.front().front().data().workload->name),
+                     workload().name),
                  .diagnostics = {}};
 }
 
-bool TimedInputs::try_places(std::size_t wanted, MemorySide side) try {
-  outputs_.emplace(*run_context_, runs_.front().front(), wanted, runs_.size(), runs_.front().size(), side);
+bool TimedInputs::drop_second_set() {
+  if (calls_ > 1 || builders_.size() < 2 || !store_->reference_wants_room(workload())) return false;
+  for (auto& of_kernel : runs_) of_kernel.pop_back();
+  builders_.pop_back();
+  return true;
+}
+
+bool TimedInputs::try_places(const PlacesChoice& choice) try {
+  outputs_.emplace(*run_context_, runs_.front().front(), choice.places, runs_.size(), runs_.front().size(),
+                   choice.side);
   reservoir_.emplace(outputs_->places());
   kept_.resize(outputs_->places());
   return true;
@@ -93,7 +113,8 @@ std::optional<Outcome> TimedInputs::add_set(std::span<const TimingTarget* const>
   std::vector<CandidateRun> bound;
   bound.reserve(targets.size());
   for (const TimingTarget* target : targets) {
-    auto run = target->bind(data, bound.empty() ? nullptr : &bound.front());
+    auto run =
+        store_->with_room([&] { return target->bind(data, bound.empty() ? nullptr : &bound.front()); });
     if (!run) return run.error();
     if (contents == Contents::kept) {
       if (auto failed = run.value().prepare(StageId::time)) return failed;

@@ -102,14 +102,19 @@ class TimedInputs {
     std::vector<std::vector<CallHashes>> hashes;  ///< [kernel][set]
   };
 
+  struct PlacesChoice;
+
   TimedInputs(RunContext& run_context, DataStore& store, std::size_t calls)
       : run_context_(&run_context), store_(&store), calls_(calls) {}
   [[nodiscard]] std::optional<Outcome> add_set(std::span<const TimingTarget* const> targets,
                                                Contents contents, std::uint64_t seed);
   [[nodiscard]] std::optional<TimedFault> prepare_changed(std::size_t set);
   [[nodiscard]] std::optional<Outcome> make_places();
-  /// False where so many places do not fit there.
-  [[nodiscard]] bool try_places(std::size_t wanted, MemorySide side);
+  /// False where it has to stay, or gives no one room.
+  [[nodiscard]] bool drop_second_set();
+  /// False where so many do not fit there.
+  [[nodiscard]] bool try_places(const PlacesChoice& choice);
+  [[nodiscard]] const WorkloadLayout& workload() const { return *runs_.front().front().data().workload; }
   [[nodiscard]] std::optional<TimedFault> verify_sample(std::size_t place, const std::string& when,
                                                         std::span<std::vector<CheckRecord>* const> records);
   [[nodiscard]] std::optional<TimedFault> verify_calls(std::size_t place, std::size_t which,
@@ -127,6 +132,7 @@ class TimedInputs {
   std::vector<Sample> kept_;  ///< by place
   std::vector<std::size_t> checked_;
   std::optional<TimedFault> changed_;  ///< the first call that changed prepared memory
+  HeldMemory held_;                    ///< of the reference, which computes what samples are compared with
 };
 
 }  // namespace ak::runtime

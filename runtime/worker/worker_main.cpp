@@ -4,10 +4,15 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <optional>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/text/locations.h"
 #include "runtime/build/compile_worker.h"
+#include "runtime/fleet/tcp_socket.h"
+#include "runtime/fleet/worker_link.h"
 #include "runtime/process/sandbox.h"
 #include "runtime/process/worker_protocol.h"
 #include "runtime/reference/reference_worker.h"
@@ -35,11 +40,23 @@ constexpr std::array kRoles{
     Role{"sandbox", [](WorkerChannel& channel, MakeLaunchProfiler) { return serve_sandbox_probe(channel); }},
 };
 
-const Role* find_role(std::span<const std::string> arguments) {
-  if (arguments.size() != 2 || arguments[0] != "--role") return nullptr;
+const Role* find_role(std::string_view name) {
   for (const auto& role : kRoles)
-    if (role.name == arguments[1]) return &role;
+    if (role.name == name) return &role;
   return nullptr;
+}
+
+/// The options of the program, each with a value.
+using Options = std::map<std::string_view, std::string>;
+std::optional<Options> options_in(std::span<const std::string> arguments) {
+  Options options{{"--role", ""}, {"--listen", ""}, {"--connect", ""}, {"--token-file", ""}};
+  if (arguments.size() % 2 != 0) return std::nullopt;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const auto option = options.find(arguments[i]);
+    if (option == options.end()) return std::nullopt;
+    option->second = arguments[i + 1];
+  }
+  return options;
 }
 
 /// It becomes another program, so it has no channel and no threads of a worker.
@@ -47,6 +64,15 @@ constexpr std::string_view kReferenceRole = "reference";
 int as_reference() {
   forbid_core_dumps();
   return become_reference_process();
+}
+
+/// One of the two ends of a worker elsewhere: no candidate runs in this process (docs/fleet.md).
+int link(const Options& options) {
+  const std::string &listen = options.at("--listen"), &connect = options.at("--connect");
+  if (!listen.empty())
+    return await_worker(parse_fleet_address(listen), options.at("--token-file"), options.at("--role"));
+  serve_controller(parse_fleet_address(connect), options.at("--token-file"),
+                   {program_file().string(), "worker"});
 }
 
 int serve(const Role& role, MakeLaunchProfiler make_profiler) {
@@ -59,16 +85,25 @@ int serve(const Role& role, MakeLaunchProfiler make_profiler) {
 }  // namespace
 
 int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
-  const bool reference = arguments.size() == 2 && arguments[0] == "--role" && arguments[1] == kReferenceRole;
-  const Role* role = find_role(arguments);
-  if (role == nullptr && !reference) {
+  const auto options = options_in(arguments);
+  const std::string name = options ? options->at("--role") : "";
+  const bool reference = name == kReferenceRole;
+  const Role* role = find_role(name);
+  const bool linked = options && !options->at("--token-file").empty() &&
+                      (options->at("--connect").empty() ? role != nullptr && !options->at("--listen").empty()
+                                                        : name.empty() && options->at("--listen").empty());
+  if (!linked && role == nullptr && !reference) {
     std::fputs(
-        "usage: alphakernel worker --role compile|device|watched_device|counters|sandbox|reference (started "
-        "by AlphaKernel itself)\n",
+        "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, "
+        "docs/fleet.md)\n"
+        "       alphakernel worker --role compile|device|watched_device|counters|sandbox|reference   "
+        "(started by "
+        "AlphaKernel itself)\n",
         stderr);
     return static_cast<int>(ExitCode::usage);
   }
   try {
+    if (linked) return link(*options);
     return reference ? as_reference() : serve(*role, make_profiler);
   } catch (const Error& error) {
     std::fprintf(stderr, "worker: %s\n", error.what());

@@ -77,7 +77,8 @@ struct Found {
   float count, mean, squares;
 };
 __device__ __forceinline__ Found none() { return {0.0f, 0.0f, 0.0f}; }
-__device__ __forceinline__ Found of(float x, int) { return {1.0f, x, 0.0f}; }
+// Zero, but infinity is no distance from itself.
+__device__ __forceinline__ Found of(float x, int) { return {1.0f, x, x - x}; }
 __device__ __forceinline__ Found both(Found a, Found b) {
   const float count = a.count + b.count, distance = b.mean - a.mean;
   const float share = count > 0.0f ? b.count / count : 0.0f;

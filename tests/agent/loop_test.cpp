@@ -9,6 +9,7 @@
 #include "agent/proposals.h"
 #include "core/error.h"
 #include "tests/agent/virtual_world.h"
+#include "tests/support/refused_space.h"
 
 namespace ak::agent {
 namespace {
@@ -611,11 +612,50 @@ TEST_CASE("100,000 evaluations leave no more than the best of the template and t
   CHECK(most <= 7 + Champion::kKeptOfTemplate);
 }
 
-TEST_CASE("a space that is too large to list is cut, not refused") {
+TEST_CASE("a large space is searched in full, from its first point to its last") {
   World world(on_surface);
-  world.options.templates = {test::grid_template("huge", 2000, 100)};
-  world.options.budgets.max_evaluations = 2;
-  CHECK(world.run().progress.space_points == static_cast<std::int64_t>(Proposals::kMaxPoints));
+  world.options.templates = {test::grid_template("huge", 2000, 200)};
+  world.options.strategy = "random";
+  world.options.budgets.max_evaluations = 60;
+  CHECK(world.run().progress.space_points == 400'000);
+  const auto late = std::ranges::count_if(world.device.requests, [](const EvaluationRequest& request) {
+    return request.candidate.tunables.at("X") >= 1000;
+  });
+  CHECK(late > 15);  // of 59 uniform ones
+}
+
+TEST_CASE("a template whose space is refused is evaluated at its own point, and the others are searched") {
+  for (const bool own_point : {true, false}) {
+    World world(on_surface);
+    world.options.templates = {test::grid_template("refused", 3, 3), test::grid_template("small", 2, 2)};
+    ak::test::add_refused_tunables(world.options.templates[0]);
+    if (!own_point) constrain(world.options.templates[0], "R0 == 1");
+    const LoopResult result = world.run();
+    CHECK(result.progress.evaluated == (own_point ? 5 : 4));
+    CHECK(result.progress.space_points == result.progress.evaluated);
+    CHECK(world.device.requests[0].candidate.name == (own_point ? "refused" : "small"));
+  }
+}
+
+TEST_CASE("a refused space is the reason where no template has a point to evaluate") {
+  World world(on_surface);
+  world.options.templates = {test::grid_template("refused", 3, 3), test::grid_template("empty", 2, 2)};
+  ak::test::add_refused_tunables(world.options.templates[0]);
+  constrain(world.options.templates[0], "R0 == 1");
+  constrain(world.options.templates[1], "X > 4");
+  CHECK_THROWS_WITH(world.run(),
+                    Catch::Contains("refused: the constraints distinguish too many beginnings") &&
+                        Catch::Contains("; empty needs X > 4"));
+}
+
+TEST_CASE("points that come last are found, however many impossible ones there are before") {
+  World world(on_surface);
+  world.options.templates = {test::grid_template("late", 3000, 300)};
+  constrain(world.options.templates[0], "X * Y == 2999 * 299");
+  const LoopResult result = world.run();
+  CHECK(result.progress.space_points == 1);
+  CHECK(result.progress.evaluated == 1);
+  CHECK(world.device.requests.front().candidate.tunables == TunableValues{{"X", 2999}, {"Y", 299}});
 }
 
 /// The surface as a GPU would show it: one slow point looks fast in the search, and pairs show the truth.

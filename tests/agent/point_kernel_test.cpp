@@ -13,28 +13,25 @@ namespace {
 
 constexpr std::size_t kRows = 12;
 
-SearchSpace powers_of_two() {
-  SearchSpace space;
-  for (const char* name : {"THREADS", "UNROLL", "BYTES"})
-    space.tunables.push_back({.name = name, .values = {1, 2, 4, 8, 16}, .default_value = 1});
-  space.tunables.push_back({.name = "SWITCH", .values = {0, 1}, .default_value = 0});
-  for (const std::int64_t threads : space.tunables[0].values)
-    for (const std::int64_t unroll : space.tunables[1].values)
-      for (const std::int64_t bytes : space.tunables[2].values)
-        for (const std::int64_t on : {0, 1})
-          space.points.push_back(
-              {{"THREADS", threads}, {"UNROLL", unroll}, {"BYTES", bytes}, {"SWITCH", on}});
-  return space;
+std::shared_ptr<const TunableSpace> powers_of_two() {
+  const std::vector<TuningValue> powers = parse_value_list("[1, 2, 4, 8, 16]").value();
+  const auto space = TunableSpace::build({.parameters = {{"THREADS", powers},
+                                                         {"UNROLL", powers},
+                                                         {"BYTES", powers},
+                                                         {"SWITCH", parse_value_list("[0, 1]").value()}},
+                                          .constraints = {}});
+  return std::make_shared<TunableSpace>(space.value());
 }
 
-double sum_of_squared_distances(PointKernel& kernel, std::vector<double>* gradient = nullptr) {
+double sum_of_squared_distances(const Points& points, PointKernel& kernel,
+                                std::vector<double>* gradient = nullptr) {
   PointKernel::Rows rows;
-  for (std::size_t i = 0; i < kRows; ++i) kernel.append(rows, i * 19 % 250);
+  for (std::size_t i = 0; i < kRows; ++i) kernel.append(rows, points.ordinals(i * 19 % 250));
   PointKernel::PairSums sums(kernel, rows);
   double result = 0;
   for (std::size_t i = 0; i < kRows; ++i) {
     std::vector<float> squared(i);
-    kernel.squared_distances(i * 19 % 250, rows, 0, squared);
+    kernel.squared_distances(points.ordinals(i * 19 % 250), rows, 0, squared);
     result = std::accumulate(squared.begin(), squared.end(), result);
     sums.add(i, std::vector<double>(i, 1.0));
   }
@@ -46,7 +43,7 @@ TEST_CASE("derivatives of distances by every parameter are those that difference
   const Points points(powers_of_two());
   PointKernel kernel(points);
   std::vector<double> gradient;
-  sum_of_squared_distances(kernel, &gradient);
+  sum_of_squared_distances(points, kernel, &gradient);
   REQUIRE(gradient.size() == kernel.parameters().size());
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     CAPTURE(i);
@@ -55,7 +52,7 @@ TEST_CASE("derivatives of distances by every parameter are those that difference
     for (const int side : {0, 1}) {
       kernel.parameters()[i].value += side == 0 ? -kStep : 2 * kStep;
       kernel.weigh();
-      sums[static_cast<std::size_t>(side)] = sum_of_squared_distances(kernel);
+      sums[static_cast<std::size_t>(side)] = sum_of_squared_distances(points, kernel);
     }
     kernel.parameters()[i].value -= kStep;
     CHECK(gradient[i] == Approx((sums[1] - sums[0]) / (2 * kStep)).epsilon(0.01).margin(0.01));

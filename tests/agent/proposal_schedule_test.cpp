@@ -70,8 +70,8 @@ TEST_CASE("of what passed but has no rank the strategy learns nothing, not that 
 }
 
 TEST_CASE("a point that is given up is neither pending nor proposed again") {
-  const Tunable x{.name = "X", .values = {0, 1, 2}};
-  History history({.tunables = {x}, .points = {{{"X", 0}}, {{"X", 1}}, {{"X", 2}}}});
+  History history(std::make_shared<TunableSpace>(
+      TunableSpace::build({{"X", {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}}}}, {}).value()));
   history.propose(1);
   history.give_up(1);
   CHECK(history.pending().empty());

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "agent/search/clocked_replay.h"
+#include "agent/search/points.h"
+#include "core/tuning/plan_space.h"
 
 namespace ak::agent {
 namespace {
@@ -32,8 +34,9 @@ TEST_CASE(
     "a replay counts failures, gives the share of the optimum so far and keeps it when the space ends") {
   const ReplaySpace space(formula_space());
   CHECK(space.best_ns() == 100);
-  CHECK(space.search_space().points.size() == 12);
-  CHECK(space.search_space().tunables[1].values == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(space.search_space()->size() == 12);
+  const std::vector<TuningValue> numbers{std::int64_t{0}, std::int64_t{1}, std::int64_t{2}};
+  CHECK(space.search_space()->parameters()[1].values == numbers);
   const Replay run = replay(space, *find_strategy("exhaustive"), 1, 20, 0.95);
   REQUIRE(run.fractions.size() == 20);
   CHECK(run.fractions[0] == Approx(100.0 / 400));
@@ -63,24 +66,26 @@ TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are
 /// Proposes in order and counts how many of its points are in flight after the first answer.
 class Counting final : public SearchStrategy {
  public:
-  explicit Counting(SearchSpace space) : space_(std::move(space)) { most = 0; }
+  explicit Counting(std::shared_ptr<const TunableSpace> space) : points_(std::move(space)) { most = 0; }
   std::optional<TunableValues> ask() override {
-    if (asked_ == space_.points.size()) return std::nullopt;
+    if (asked_ == points_.size()) return std::nullopt;
     if (told_ > 0) most = std::max(most, asked_ + 1 - told_);
-    return space_.points[asked_++];
+    return points_.tunable_values(asked_++);
   }
   void tell(const TunableValues&, std::optional<double>) override { ++told_; }
   static inline std::size_t most = 0;
 
  private:
-  SearchSpace space_;
+  Points points_;
   std::size_t asked_ = 0, told_ = 0;
 };
 
 TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
   const Strategy counting{
-      .name = "counting", .summary = "", .make = [](const SearchSpace& space, std::uint64_t) {
-        return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(space));
+      .name = "counting",
+      .summary = "",
+      .make = [](std::shared_ptr<const TunableSpace> space, std::uint64_t) {
+        return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));
       }};
   const auto on_their_way = [&](double compile_ms, double benchmark_ms) {
     (void)clocked_replay(ReplaySpace(formula_space(compile_ms, benchmark_ms)), counting, 1, 12, 1, 5);
@@ -104,7 +109,7 @@ TEST_CASE("a replay follows from its seed and stops at its budget") {
 /// Proposes the same point for ever.
 class Stubborn final : public SearchStrategy {
  public:
-  explicit Stubborn(SearchSpace space) : point_(space.points.front()) {}
+  explicit Stubborn(const TunableSpace& space) : point_(tunables_of(space, space.point(0))) {}
   std::optional<TunableValues> ask() override { return point_; }
   void tell(const TunableValues&, std::optional<double>) override {}
 
@@ -113,10 +118,11 @@ class Stubborn final : public SearchStrategy {
 };
 
 TEST_CASE("a point proposed again costs no evaluation, and a strategy with nothing new is ended") {
-  const Strategy stubborn{"stubborn", "",
-                          [](const SearchSpace& space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-                            return std::make_unique<Stubborn>(space);
-                          }};
+  const Strategy stubborn{
+      "stubborn", "",
+      [](std::shared_ptr<const TunableSpace> space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
+        return std::make_unique<Stubborn>(*space);
+      }};
   const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, 5, 0.95);
   CHECK(run.fractions == std::vector<double>(5, 0.25));
   CHECK_FALSE(run.reached);

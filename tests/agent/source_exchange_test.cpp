@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/agent/search_parts.h"
+#include "tests/support/refused_space.h"
 
 namespace ak::agent {
 namespace {
@@ -91,6 +92,24 @@ TEST_CASE("a promising offer is searched, and one that is much slower is not") {
     test.exchange->tell(test.completed(timed(time_ns)), test.flight(1), 1007);
     CHECK((test.parts->proposals.space_points() > before) == (time_ns < 2'000));
   }
+}
+
+TEST_CASE("the source is told when the tunables of its kernel are not searched, and why") {
+  Exchange test;
+  Offer refused = test.offer("refused");
+  ak::test::add_refused_tunables(refused.candidate);
+  test.source.offers.push_back(std::move(refused));
+  test.source.offers.push_back(test.offer("new"));
+  for (std::size_t index = 1; index <= 2; ++index) {
+    CHECK(test.exchange->take_offer(true));
+    test.exchange->tell(test.completed(timed(1'000)), test.flight(index), 1007);
+  }
+  REQUIRE(test.source.told.size() == 2);
+  const Outcome& outcome = test.source.told[0].first.result.outcome;
+  CHECK(outcome.status == Status::ok);
+  CHECK_THAT(explain(outcome), Catch::Contains("note: its tunables are not searched: the constraints "
+                                               "distinguish too many beginnings of points"));
+  CHECK(test.source.told[1].first.result.outcome.diagnostics.empty());
 }
 
 TEST_CASE("the source hears nothing of an evaluation without a verdict until it was tried again") {

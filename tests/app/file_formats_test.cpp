@@ -10,6 +10,7 @@
 #include "app/search/best_points.h"
 #include "app/session/session_manifest.h"
 #include "app/setup/config.h"
+#include "app/setup/pool_file.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/device/device_catalog.h"
 #include "core/error.h"
@@ -48,6 +49,8 @@ const std::array kFormats{
                [](const fs::path& file) { static_cast<void>(app::read_session_manifest(file, ".")); }},
     FileFormat{"best.json", R"({{}"format": "alphakernel best points"})", "version", "a file of best points",
                [](const fs::path& file) { static_cast<void>(app::read_best_points(file)); }},
+    FileFormat{"pool.json", R"({{}"devices": [{"local": "emulator"}]})", "format", "a file of a pool",
+               [](const fs::path& file) { static_cast<void>(app::read_pool(file)); }},
     FileFormat{"config.json", R"({{}"arch": "h200"})", "format", "the configuration", read_config},
     FileFormat{
         "mine.json", R"({{}"name": "mine", "arch": "sm_90"})", "format", "a device's file",

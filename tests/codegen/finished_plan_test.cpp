@@ -9,6 +9,7 @@
 #include "core/device/device_catalog.h"
 #include "core/plan/plan_text.h"
 #include "tests/support/daily_sample.h"
+#include "tests/support/listed_points.h"
 
 using namespace ak;
 
@@ -50,7 +51,7 @@ std::string launches_on(const LaunchPlan& plan, const Candidate& candidate, cons
 std::vector<TunableValues> some_points(const Candidate& candidate, const ProblemInstance& problem) {
   Environment known = problem.environment({});
   known["ARCH"] = std::int64_t{90};
-  const auto all = enumerate_tunables(candidate.plan, known, 5'000);
+  const auto all = test::listed_points(candidate.plan, known);
   std::vector<TunableValues> some;
   for (std::size_t i = 0; i < all.size(); i += 1 + all.size() / 12) some.push_back(all[i]);
   if (!all.empty()) some.push_back(all.back());
@@ -98,8 +99,7 @@ TEST_CASE("a launch that the point never does is left out, with what it alone us
   // What is searched from the file later has no point that would need it.
   Environment known = problem->environment({});
   known["ARCH"] = std::int64_t{90};
-  for (const TunableValues& point : enumerate_tunables(finished, known, 1'000))
-    CHECK(point.at("SPLIT_K") == 1);
+  for (const TunableValues& point : test::listed_points(finished, known)) CHECK(point.at("SPLIT_K") == 1);
   candidate.tunables.at("SPLIT_K") = 2;
   CHECK(codegen::finished_plan(*problem, candidate).launches.size() == before);
 }

@@ -6,6 +6,7 @@
 
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/assemble.h"
+#include "core/tuning/plan_space.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile.h"
 #include "tests/support/daily_sample.h"
@@ -83,13 +84,13 @@ std::vector<TunableValues> some_points(const ProblemInstance& problem, const Can
                                        const Arch& arch, std::mt19937& random, int more = kRandomPoints) {
   Environment known = problem.environment({});
   known.merge(device_environment(runtime::nominal_device(arch), arch));
-  const std::vector<TunableValues> space = enumerate_tunables(candidate.plan, known, 100000);
-  if (space.empty()) return {};
+  const TunableSpace space = plan_space(candidate.plan, known).value();
+  if (space.size() == 0) return {};
   INFO(problem.definition.name << " " << candidate.name << " " << arch.sm());
   CHECK(space.size() <= kLargestSpace);
-  REQUIRE(std::ranges::find(space, candidate.tunables) != space.end());
+  REQUIRE(point_of(space, candidate.tunables));
   std::vector<TunableValues> points{candidate.tunables};
-  for (int i = 0; i < more; ++i) points.push_back(space[random() % space.size()]);
+  for (int i = 0; i < more; ++i) points.push_back(tunables_of(space, space.point(random() % space.size())));
   return points;
 }
 
@@ -207,7 +208,7 @@ TEST_CASE("the template spaces of softmax and vector_add have hundreds of points
   for (const auto& problem : shipped_instances()) {
     if (problem->problem != "softmax" && problem->problem != "vector_add") continue;
     for (const CandidateFile& file : problem->templates) {
-      const std::size_t size = enumerate_tunables(parsed(file).plan, problem->environment({}), 100000).size();
+      const std::size_t size = plan_space(parsed(file).plan, problem->environment({})).value().size();
       largest[problem->problem] = std::max(largest[problem->problem], size);
     }
   }

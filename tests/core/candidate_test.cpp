@@ -144,55 +144,18 @@ TEST_CASE("with_plan changes the plan and nothing after it, and can be read back
   CHECK(with_plan(written, plan) == written);
 }
 
-TEST_CASE("the points of a space come in row-major order and satisfy the constraints") {
+TEST_CASE("the constraints that a point breaks are named, also through let, once their names are known") {
   const LaunchPlan plan = candidate_of(kSource).plan;
-  const std::vector<TunableValues> of_tunables = enumerate_tunables(plan, {}, 100);
-  const std::vector<TunableValues> expected{{{"BLOCK", 128}, {"VEC", 1}},
-                                            {{"BLOCK", 128}, {"VEC", 2}},
-                                            {{"BLOCK", 128}, {"VEC", 4}},
-                                            {{"BLOCK", 256}, {"VEC", 1}},
-                                            {{"BLOCK", 256}, {"VEC", 2}}};
-  CHECK(of_tunables == expected);
-  CHECK(enumerate_tunables(plan, {{"N", std::int64_t{6}}}, 100).size() == 4);  // VEC 4 does not divide 6
-  CHECK(enumerate_tunables(plan, {}, 2) ==
-        std::vector<TunableValues>(expected.begin(), expected.begin() + 2));
-  CHECK(enumerate_tunables(plan, {}, 0).empty());
   const TunableValues wide{{"BLOCK", 128}, {"VEC", 4}};
   CHECK(broken_constraints(plan, {}, wide).empty());  // N is not known yet
   CHECK(broken_constraints(plan, {{"N", std::int64_t{6}}}, wide) == std::vector<std::string>{"N % VEC == 0"});
-}
-
-TEST_CASE("constraints rule points out through names that follow from tunables, and wait for axes") {
-  const std::string source = replaced(
-      replaced(kSource, R"("let":         {)",
-               R"("let": {"THREADS": "BLOCK // VEC", "WARPS": "THREADS // 32", "LOOPS": "N // BLOCK", )"),
-      R"(["BLOCK)", R"(["WARPS >= 4", "LOOPS >= 2", "BLOCK)");
-  const LaunchPlan plan = candidate_of(source).plan;
-  const std::vector<TunableValues> few_warps{
-      {{"BLOCK", 128}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 1}}, {{"BLOCK", 256}, {"VEC", 2}}};
-  CHECK(enumerate_tunables(plan, {}, 100) == few_warps);
-  CHECK(enumerate_tunables(plan, {{"N", std::int64_t{256}}}, 100) ==
-        std::vector<TunableValues>{{{"BLOCK", 128}, {"VEC", 1}}});
+  const std::string source =
+      replaced(replaced(kSource, R"("let":         {)",
+                        R"("let": {"THREADS": "BLOCK // VEC", "WARPS": "THREADS // 32", )"),
+               R"(["BLOCK)", R"(["WARPS >= 4", "BLOCK)");
   const TunableValues narrow{{"BLOCK", 256}, {"VEC", 4}};
-  CHECK(broken_constraints(plan, {}, narrow) == std::vector<std::string>{"WARPS >= 4", "BLOCK * VEC <= 512"});
-}
-
-TEST_CASE("a space without tunables has one point, and an impossible one has none") {
-  const std::string launches = R"("launches": [{"kernel": "k", "grid": [1], "block": [1], "args": []}])";
-  CHECK(enumerate_tunables(candidate_of(with_json("{" + launches + "}")).plan, {}, 9) ==
-        std::vector<TunableValues>{TunableValues{}});
-  const std::string impossible = R"({"tunables": {"A": {"values": [0, 1]}}, "constraints": ["1 // A > 1"], )";
-  CHECK(enumerate_tunables(candidate_of(with_json(impossible + launches + "}")).plan, {}, 9).empty());
-}
-
-TEST_CASE("a huge space without a valid point is given up instead of walked for years") {
-  std::string tunables;
-  for (int i = 0; i < 30; ++i)
-    tunables += fmt::format("{}\"T{}\": {{\"values\": [0, 1, 2, 3]}}", i > 0 ? "," : "", i);
-  const Candidate candidate = candidate_of(with_json("{\"tunables\": {" + tunables +
-                                                     R"(}, "constraints": ["T0 + T29 < 0"],
-                   "launches": [{"kernel": "k", "grid": [1], "block": [1], "args": []}]})"));
-  CHECK(enumerate_tunables(candidate.plan, {}, 10).empty());
+  CHECK(broken_constraints(candidate_of(source).plan, {}, narrow) ==
+        std::vector<std::string>{"WARPS >= 4", "BLOCK * VEC <= 512"});
 }
 
 TEST_CASE("no damage to a candidate file makes reading it crash") {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/plan/expression.h"
+#include "core/tuning/condition.h"
 #include "core/tuning/tunable_space.h"
 
 namespace ak {
@@ -70,7 +71,8 @@ std::string random_condition(std::mt19937_64& engine, int depth = 0) {
     if (level == 2 || engine() % 3 == 0)
       return engine() % 3 == 0 ? std::to_string(engine() % 40) : pick(kNames);
     const std::string left = self(self, level + 1), right = self(self, level + 1);
-    if (engine() % 5 == 0) return pick({"min", "max", "ceil_div"}) + "(" + left + ", " + right + ")";
+    if (engine() % 5 == 0)
+      return pick({"min", "max", "ceil_div", "round_up"}) + "(" + left + ", " + right + ")";
     return "(" + left + pick({" + ", " - ", " * ", " // ", " % "}) + right + ")";
   };
   const auto comparison = [&] {
@@ -94,6 +96,53 @@ TEST_CASE("a space holds exactly the points that a filter over the product leave
     const auto wanted = filtered(all, constraints);
     REQUIRE(listed(space) == wanted);
     in_between += !wanted.empty() && wanted.size() < 480 ? 1 : 0;
+  }
+  CHECK(in_between > 100);  // the conditions decide something
+}
+
+TEST_CASE("a real number is not the whole number of its value where that matters") {
+  // is_pow2 is for integers, so that A = 2.0 has no value there whatever B is.
+  const TunableSpace space = built({{"A", "[2, 2.0]"}, {"B", "[1, 2, 3]"}}, {"is_pow2(A * B)"});
+  CHECK(listed(space) == std::set<TuningPoint>{{0, 0}, {0, 1}});
+}
+
+/// Every point of the product at which every constraint holds when all parameters are bound, whose values are numbers.
+std::set<TuningPoint> bound_one_by_one(const std::vector<TuningParameter>& all,
+                                       const Constraints& constraints) {
+  std::map<std::string, std::size_t> slots;
+  for (std::size_t i = 0; i < all.size(); ++i) slots[all[i].name] = i;
+  std::vector<Condition> conditions;
+  for (const std::string& text : constraints)
+    conditions.push_back(Condition::compile(text, slots, [](const std::string&) { return 0.0; }).value());
+  const TunableSpace product = TunableSpace::build(all, {}).value();
+  std::set<TuningPoint> points;
+  for (std::uint64_t i = 0; i < product.size(); ++i) {
+    std::vector<ValueRange> bound;
+    for (const TuningValue& value : product.values(product.point(i))) {
+      const auto* integer = std::get_if<std::int64_t>(&value);
+      const double number = integer ? static_cast<double>(*integer) : std::get<double>(value);
+      bound.push_back({number, number, ValueRange::Kind::number, integer != nullptr});
+    }
+    const auto holds = [&](const Condition& condition) { return condition.evaluate(bound) == Truth::yes; };
+    if (std::ranges::all_of(conditions, holds)) points.insert(product.point(i));
+  }
+  return points;
+}
+
+TEST_CASE("beginnings with real and whole numbers are told apart where any condition does") {
+  const auto all = parameters({{"bx", "[1, 1.0, 2, 2.0]"},
+                               {"by", "[1, 2.0, 3, 4]"},
+                               {"t", "[1, 2, 3, 4, 6, 0.5]"},
+                               {"pad", "[0, 0.0, 1]"}});
+  std::mt19937_64 engine(13);
+  std::size_t in_between = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Constraints constraints{random_condition(engine), random_condition(engine)};
+    CAPTURE(constraints);
+    const TunableSpace space = TunableSpace::build(all, constraints).value();
+    const auto wanted = bound_one_by_one(all, constraints);
+    REQUIRE(listed(space) == wanted);
+    in_between += !wanted.empty() && wanted.size() < 288 ? 1 : 0;
   }
   CHECK(in_between > 100);  // the conditions decide something
 }
@@ -199,6 +248,13 @@ TEST_CASE("what is wrong with a space is said") {
   CHECK(input_error({{"a", "[1]"}}, {"a <"}).find("constraint 'a <': column 4") != std::string::npos);
   CHECK(input_error({{"a", "[1]"}, {"a", "[2]"}}, {}) == "two parameters are called a");
   CHECK(input_error({}, {}) == "the space has no parameters");
+  std::vector<std::pair<std::string, std::string>> many;
+  for (int i = 0; i < 63; ++i) many.emplace_back("p" + std::to_string(i), "[0, 1]");
+  CHECK(input_error(many, {}) == "the space has 63 parameters, at most 62 are accepted");
+  many.pop_back();
+  CHECK(built(many, {}).size() == std::uint64_t{1} << 62);
+  many[0].second = "[0, 1, 2]";
+  CHECK(input_error(many, {}) == "the space has more than 2^62 points");
 }
 
 TEST_CASE("lists of values are read as Python would") {

@@ -162,6 +162,37 @@ TEST_CASE(
   CHECK(store->known_points(search, source).empty());
 }
 
+TEST_CASE("what another GPU of the model measured in a search on several is known, too") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run search(*store);
+  const EvaluationRequest request = search.request(128);
+  const EvaluationResult result = Run::result(Status::ok, 200);
+  DeviceFacts second = device(), examiner = device();
+  second.uuid = "GPU-second";
+  examiner.name = "the CPU device";
+  examiner.kind = DeviceKind::emulator;
+  EvaluationRecord record{.search = search.search,
+                          .iteration = 1,
+                          .proposer = "search",
+                          .arm = "random",
+                          .parents = {},
+                          .request = &request,
+                          .result = &result,
+                          .device = &examiner};
+  store->commit(record);
+  Run later(*store);
+  const std::string source = request.candidate.source_hash();
+  CHECK(store->known_points(later.search, source).empty());
+  record.iteration = 2;
+  record.device = &second;
+  const StoredEvaluation stored = store->commit(record);
+  CHECK(store->known_points(later.search, source).size() == 1);
+  CHECK(text(folder.file(),
+             "SELECT d.uuid FROM evaluations e JOIN devices d ON d.id = e.device_id WHERE e.id = " +
+                 std::to_string(stored.evaluation)) == "GPU-second");
+}
+
 TEST_CASE("a point is known with the score that was predicted of it, and by which model") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

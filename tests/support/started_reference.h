@@ -49,13 +49,15 @@ struct StartedReference {
                  .threads = 1,
                  .starter = starter,
                  .limits = limits}) {}
-  /// One that others may have after it, or the one that they had.
+  /// One that others may have after it, or the one that they had. `device_memory`: a descriptor, borrowed; -1: none.
   StartedReference(const runtime::PythonInstallation& python, const std::string& starter,
-                   const std::string& shared_as, std::shared_ptr<TemporaryFolder> shared)
+                   const std::string& shared_as, std::shared_ptr<TemporaryFolder> shared,
+                   int device_memory = -1)
       : folder(std::move(shared)),
         process({.program = python.program,
                  .path = python.path,
                  .readable = readable(python, folder->path()),
+                 .device_memory = device_memory,
                  .threads = 1,
                  .starter = starter,
                  .shared_as = shared_as}) {}

@@ -65,6 +65,30 @@ TEST_CASE("tune goes through all points of a file, counts the same program once,
   CHECK(box.query("SELECT evaluations || ' ' || passed FROM strategies") == "8 8\r\n");
 }
 
+TEST_CASE("a pool of devices, here and launched, finds what one device finds, each point once") {
+  Sandbox box;
+  const std::string pool = box.write(
+      "pool.json",
+      R"({"devices": [{"local": "emulator"}, {"launch": "env", "device": "emulator", "count": 2}]})");
+  const ProgramResult result = box.run({"tune", box.write("my.cu", vector_add("")), "--pool", pool, "--seed",
+                                        "1", "--shape", "N=3000", "--strategy", "exhaustive"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json json = parse_json(read_file(box.folder / "my.tuned.result.json"));
+  CHECK(json["evaluations"] == 8);
+  CHECK(json["duplicates"] == 4);
+  CHECK(json["best"]["tunables"]["BLOCK"] == 512);
+  CHECK(
+      box.query("SELECT count(DISTINCT variant_id) || ' ' || count(*) FROM proposals WHERE arm IN ('start', "
+                "'exhaustive')") == "8 8\r\n");
+  CHECK_THAT(box.run({"tune", (box.folder / "my.cu").string(), "--pool", "absent.json"}).err,
+             Catch::Contains("absent.json"));
+  CHECK_THAT(tune(box, (box.folder / "my.cu").string(), {"--pool", pool}).err,
+             Catch::Contains("leave --device emulator out"));
+  CHECK_THAT(box.run({"evaluate", (box.folder / "my.cu").string(), "--device", "cuda:0,1"}).err,
+             Catch::Contains("names several GPUs, and this runs on one"));
+}
+
 TEST_CASE(
     "a brute force that was stopped continues where it was, and measures all again only when asked to") {
   Sandbox box;

@@ -146,7 +146,10 @@ void add_experiment_flags(CLI::App& app, RunFlags& flags) {
   add_integer(app, "--runs", {}, into(flags.experiment.runs),
               "run at most this many, and leave the others to --resume");
   app.add_option("--device", flags.experiment.device,
-                 "where runs without their own device run: auto, cuda, cuda:N, emulator, none");
+                 "where runs without their own device run: auto, cuda, cuda:N, cuda:0,2 or cuda:all (several "
+                 "GPUs), emulator, none");
+  app.add_option("--pool", flags.experiment.pool,
+                 "run those on the devices of this file, in place of --device (docs/fleet.md)");
   app.add_option("--arch,--target", flags.experiment.arch, "what to compile for where the run does not say");
   add_integer(app, "--max-evaluations", {}, into(flags.experiment.max_evaluations),
               "at most this many candidates in every run");

@@ -14,12 +14,12 @@ constexpr double kFirstTemperature = 0.2, kHalvedAfter = 40;
 /// Simulated annealing on log times.
 class Annealing final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     if (!current_) return history.draw_unseen(engine);
-    std::vector<std::size_t> near = history.points().neighbours(current_->point);
-    std::erase_if(near, [&](std::size_t point) { return !history.unseen(point); });
+    std::vector<PointNumber> near = history.points().neighbours(current_->point);
+    std::erase_if(near, [&](PointNumber point) { return !history.unseen(point); });
     if (!near.empty()) return near[draw_below(engine, near.size())];
-    const std::size_t start = current_->point;
+    const PointNumber start = current_->point;
     current_.reset();
     return history.snap(engine, history.points().ordinals(start));
   }

@@ -29,11 +29,11 @@ constexpr int kFirstSteps = 15, kSteps = 4;
 /// that it does not fail. Points in flight are believed to come as predicted.
 class Bayesian final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     if (history.told().size() < kFirst || !history.best()) return spread_point(history, engine);
     update(history, engine);
     Candidate& chosen = best_candidate();
-    const std::size_t point = chosen.projection.input;
+    const PointNumber point = chosen.projection.input;
     beliefs_[point] = mean_ + deviation_ * model_->predict(chosen.projection).mean;
     return point;
   }
@@ -41,16 +41,17 @@ class Bayesian final : public Member {
  private:
   struct Candidate {
     GaussianProcess::Projection projection;
-    double chance = 1;  ///< not to fail
-    double score = 0;   ///< at least what exact variances give
+    double chance = 1;  ///< not to fail; 1 until it is needed
+    double score = 0;   ///< at least what exact variances and chances give
   };
 
-  /// Scores with a variance from above are cheap; exact ones are found out only as long as they may win.
+  /// Scores with a variance and a chance from above are cheap; exact ones are found out only as long as they may
+  /// win, chances first.
   Candidate& best_candidate() {
     std::vector<Candidate*> order;
     for (Candidate& candidate : pool_) {
       model_->relate(candidate.projection);
-      candidate.chance = chance_to_work(candidate);
+      candidate.chance = 1;
       candidate.score = score(candidate);
       order.push_back(&candidate);
     }
@@ -58,6 +59,9 @@ class Bayesian final : public Member {
     Candidate* best = nullptr;
     for (Candidate* candidate : order) {
       if (best != nullptr && candidate->score <= best->score) break;
+      candidate->chance = chance_to_work(*candidate);
+      candidate->score *= candidate->chance;
+      if (best != nullptr && candidate->score <= best->score) continue;
       model_->project(candidate->projection);
       candidate->score = score(*candidate);
       if (best == nullptr || candidate->score > best->score) best = candidate;
@@ -92,14 +96,14 @@ class Bayesian final : public Member {
 
   /// Keeps the fastest points and some of the others.
   void forget(const History& history, Engine& engine) {
-    std::vector<std::size_t> rest = model_->rows();
-    std::vector<std::size_t> kept;
-    std::unordered_set<std::size_t> known;
-    const auto keep = [&](std::size_t point) {
+    std::vector<PointNumber> rest = model_->rows();
+    std::vector<PointNumber> kept;
+    std::unordered_set<PointNumber> known;
+    const auto keep = [&](PointNumber point) {
       if (known.insert(point).second) kept.push_back(point);
     };
     for (const Observation& answer : history.fastest(kMaxRows / 2)) keep(answer.point);
-    for (const std::size_t point : history.pending()) keep(point);
+    for (const PointNumber point : history.pending()) keep(point);
     shuffle(engine, rest);
     for (std::size_t i = 0; i < rest.size() && kept.size() < kMaxRows; ++i) keep(rest[i]);
     model_->replace(std::move(kept));
@@ -107,7 +111,7 @@ class Bayesian final : public Member {
   }
 
   void add_rows(const History& history) {
-    const auto add = [&](std::size_t point) {
+    const auto add = [&](PointNumber point) {
       if (in_model_.insert(point).second) model_->add(point);
     };
     for (; added_ < history.told().size(); ++added_) {
@@ -116,7 +120,7 @@ class Bayesian final : public Member {
       beliefs_.erase(answer.point);
       any_failed_ = any_failed_ || !answer.log_time;
     }
-    for (const std::size_t point : history.pending()) add(point);
+    for (const PointNumber point : history.pending()) add(point);
   }
 
   void set_values(const History& history) {
@@ -131,7 +135,7 @@ class Bayesian final : public Member {
     deviation_ = std::max(std::sqrt(std::max(squares / count - mean_ * mean_, 0.0)), 1e-6);
     std::vector<double> values;
     worked_.clear(), failed_.clear();
-    for (const std::size_t row : model_->rows()) {
+    for (const PointNumber row : model_->rows()) {
       worked_.push_back(history.log_time(row) ? 1 : 0);
       failed_.push_back(history.answered(row) && !history.log_time(row) ? 1 : 0);
       const auto belief = beliefs_.find(row);
@@ -147,14 +151,14 @@ class Bayesian final : public Member {
                   [&](const Candidate& candidate) { return !history.unseen(candidate.projection.input); });
     if (pool_.empty()) in_pool_.clear();
     const std::size_t room = kMaxPool - std::min(pool_.size(), kMaxPool);
-    for (const std::size_t point :
+    for (const PointNumber point :
          history.sample_unseen(engine, pool_.empty() ? kFirstPool : std::min(room, kMorePool)))
       offer(history, point);
     for (const Observation& centre : history.fastest(kCentres))
-      for (const std::size_t point : history.points().neighbours(centre.point)) offer(history, point);
+      for (const PointNumber point : history.points().neighbours(centre.point)) offer(history, point);
   }
 
-  void offer(const History& history, std::size_t point) {
+  void offer(const History& history, PointNumber point) {
     if (history.unseen(point) && in_pool_.insert(point).second)
       pool_.push_back({.projection = {point, {}, {}, 1}});
   }
@@ -177,9 +181,9 @@ class Bayesian final : public Member {
   std::vector<Candidate> pool_;
   std::vector<double> worked_, failed_;  ///< 1 or 0, by the model's rows: what is known of them
   bool any_failed_ = false;
-  std::unordered_set<std::size_t> in_pool_, in_model_;
+  std::unordered_set<PointNumber> in_pool_, in_model_;
   std::size_t added_ = 0, fitted_rows_ = 0;
-  std::unordered_map<std::size_t, double> beliefs_;  ///< predicted log times of points in flight
+  std::unordered_map<PointNumber, double> beliefs_;  ///< predicted log times of points in flight
   double mean_ = 0, deviation_ = 1;                  ///< of the log times
   double best_ = 0;                                  ///< standardised, as what the model holds
 };

@@ -17,9 +17,9 @@ constexpr double kDifferential = 0.7, kCrossover = 0.8;  // of the usual ranges 
 /// best + F (b - c), snapped to an unseen point; it takes the agent's place when it is faster.
 class DifferentialEvolution final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     const std::size_t turn = next_++ % kAgents;
-    std::size_t trial = 0;
+    PointNumber trial = 0;
     if (agents_.size() < kAgents || !history.best()) {
       trial = history.draw_unseen(engine);
     } else {
@@ -44,12 +44,12 @@ class DifferentialEvolution final : public Member {
     return answer.log_time.value_or(std::numeric_limits<double>::infinity());
   }
 
-  std::u16string mutant(const History& history, Engine& engine, std::size_t turn) const {
+  Ordinals mutant(const History& history, Engine& engine, std::size_t turn) const {
     const Points& points = history.points();
     const Ordinals best = points.ordinals(history.best()->point);
     const Ordinals b = points.ordinals(agents_[draw_below(engine, kAgents)].point);
     const Ordinals c = points.ordinals(agents_[draw_below(engine, kAgents)].point);
-    std::u16string result(points.ordinals(agents_[turn].point));
+    Ordinals result(points.ordinals(agents_[turn].point));
     const std::size_t always = draw_below(engine, points.axes());
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
       if (axis != always && draw_unit(engine) >= kCrossover) continue;
@@ -61,7 +61,7 @@ class DifferentialEvolution final : public Member {
   }
 
   std::vector<Observation> agents_;
-  std::map<std::size_t, std::size_t> turns_;  ///< of the agent that a pending point challenges
+  std::map<PointNumber, std::size_t> turns_;  ///< of the agent that a pending point challenges
   std::size_t next_ = 0;
 };
 

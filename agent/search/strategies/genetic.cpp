@@ -14,14 +14,14 @@ constexpr std::size_t kPopulation = 20;
 /// from one of two parents, and one value per point, on average, mutates.
 class Genetic final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     if (history.told().size() < kPopulation) return history.draw_unseen(engine);
     const auto population = history.fastest(kPopulation);
     if (population.size() < 2) return history.draw_unseen(engine);
     const Points& points = history.points();
     const Ordinals first_parent = points.ordinals(parent(population, engine));
     const Ordinals second_parent = points.ordinals(parent(population, engine));
-    std::u16string child(first_parent);
+    Ordinals child(first_parent);
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
       if (draw_below(engine, 2) == 0) child[axis] = second_parent[axis];
       if (draw_below(engine, points.axes()) == 0)
@@ -39,7 +39,7 @@ class Genetic final : public Member {
   }
 
   /// Tournament of two.
-  static std::size_t parent(const std::vector<Observation>& population, Engine& engine) {
+  static PointNumber parent(const std::vector<Observation>& population, Engine& engine) {
     const auto one = draw_below(engine, population.size()), two = draw_below(engine, population.size());
     return population[std::min(one, two)].point;
   }

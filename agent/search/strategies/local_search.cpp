@@ -16,9 +16,9 @@ class LocalSearch final : public Member {
  public:
   explicit LocalSearch(bool from_best) : from_best_(from_best) {}
 
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     while (!waiting_.empty()) {
-      const std::size_t point = waiting_.back();
+      const PointNumber point = waiting_.back();
       waiting_.pop_back();
       if (history.unseen(point)) return point;
     }
@@ -33,13 +33,13 @@ class LocalSearch final : public Member {
     shuffle(engine, waiting_);
     const auto close = history.points().adjacent(answer.point);
     std::stable_partition(waiting_.begin(), waiting_.end(),
-                          [&](std::size_t point) { return std::ranges::count(close, point) == 0; });
+                          [&](PointNumber point) { return std::ranges::count(close, point) == 0; });
   }
 
  private:
-  static std::size_t kick(const History& history, Engine& engine) {
+  static PointNumber kick(const History& history, Engine& engine) {
     const Points& points = history.points();
-    std::u16string ordinals(points.ordinals(history.best()->point));
+    Ordinals ordinals(points.ordinals(history.best()->point));
     for (int i = 0; i < kKickedAxes; ++i) {
       const std::size_t axis = draw_below(engine, points.axes());
       ordinals[axis] = static_cast<char16_t>(draw_below(engine, points.extent(axis)));
@@ -49,7 +49,7 @@ class LocalSearch final : public Member {
 
   bool from_best_;
   std::optional<double> current_;     ///< log time of the point whose neighbours are tried
-  std::vector<std::size_t> waiting_;  ///< neighbours to try, the last first
+  std::vector<PointNumber> waiting_;  ///< neighbours to try, the last first
 };
 
 }  // namespace
@@ -57,8 +57,8 @@ class LocalSearch final : public Member {
 std::unique_ptr<Member> local_search(bool from_best) { return std::make_unique<LocalSearch>(from_best); }
 
 const Strategy kLocalSearch{"local-search", "first better neighbour, again from near the best",
-                            [](const SearchSpace& space, std::uint64_t seed) {
-                              return stand_alone(space, seed, local_search(true));
+                            [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
+                              return stand_alone(std::move(space), seed, local_search(true));
                             }};
 
 }  // namespace ak::agent

@@ -5,8 +5,8 @@
 namespace ak::agent {
 
 const Strategy kMultiStart{"multi-start", "first better neighbour, again from anywhere",
-                           [](const SearchSpace& space, std::uint64_t seed) {
-                             return stand_alone(space, seed, local_search(false));
+                           [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
+                             return stand_alone(std::move(space), seed, local_search(false));
                            }};
 
 }  // namespace ak::agent

@@ -17,10 +17,10 @@ constexpr double kInertia = 0.73, kAcceleration = 1.5;
 /// Particle swarm on ordinals, every step snapped to an unseen point.
 class ParticleSwarm final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     const std::size_t turn = next_++ % kParticles;
     Particle& particle = particles_[turn];
-    const std::size_t point = particle.best && history.best()
+    const PointNumber point = particle.best && history.best()
                                   ? history.snap(engine, step(particle, history, engine))
                                   : history.draw_unseen(engine);
     const Ordinals snapped = history.points().ordinals(point);
@@ -43,12 +43,12 @@ class ParticleSwarm final : public Member {
     std::optional<Observation> best;
   };
 
-  static std::u16string step(Particle& particle, const History& history, Engine& engine) {
+  static Ordinals step(Particle& particle, const History& history, Engine& engine) {
     const Points& points = history.points();
     const Ordinals own = points.ordinals(particle.best->point);
     const Ordinals all = points.ordinals(history.best()->point);
     particle.velocity.resize(points.axes());
-    std::u16string result(own);
+    Ordinals result(own);
     for (std::size_t axis = 0; axis < points.axes(); ++axis) {
       const double last = static_cast<double>(points.extent(axis) - 1), from = particle.position[axis];
       double& velocity = particle.velocity[axis];
@@ -61,7 +61,7 @@ class ParticleSwarm final : public Member {
   }
 
   std::array<Particle, kParticles> particles_;
-  std::map<std::size_t, std::size_t> turns_;  ///< of the particle that asked for a pending point
+  std::map<PointNumber, std::size_t> turns_;  ///< of the particle that asked for a pending point
   std::size_t next_ = 0;
 };
 

@@ -27,9 +27,9 @@ class Portfolio final : public Member {
   explicit Portfolio(std::uint64_t seed)
       : members_{bayesian(), tree_search(), local_search(true)}, engine_(seed) {}
 
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     const std::size_t turn = choose();
-    const std::size_t point = members_[turn]->pick(history, turn == 0 ? engine : engine_);
+    const PointNumber point = members_[turn]->pick(history, turn == 0 ? engine : engine_);
     asked_[point] = last_ = turn;
     return point;
   }
@@ -82,14 +82,14 @@ class Portfolio final : public Member {
   std::array<double, kFirstShares.size()> credit_{}, turns_{};
   std::size_t last_ = 0;                                ///< that chose
   double since_improvement_ = 0;                        ///< answers
-  std::unordered_map<std::size_t, std::size_t> asked_;  ///< by whom, of points in flight
+  std::unordered_map<PointNumber, std::size_t> asked_;  ///< by whom, of points in flight
 };
 
 }  // namespace
 
 const Strategy kPortfolio{"portfolio", "bayesian, forest and local-search, by their success",
-                          [](const SearchSpace& space, std::uint64_t seed) {
-                            return stand_alone(space, seed, std::make_unique<Portfolio>(seed));
+                          [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
+                            return stand_alone(std::move(space), seed, std::make_unique<Portfolio>(seed));
                           }};
 
 }  // namespace ak::agent

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "agent/search/draw.h"
+#include "agent/search/points.h"
+#include "agent/search/remaining_numbers.h"
 #include "strategy_table.h"
 
 namespace ak::agent {
 namespace {
 
-/// Draws without replacement: a Fisher-Yates shuffle done one step per ask.
+/// Draws without replacement.
 class RandomSearch final : public SearchStrategy {
  public:
-  RandomSearch(SearchSpace space, std::uint64_t seed) : points_(std::move(space.points)), engine_(seed) {}
+  RandomSearch(std::shared_ptr<const TunableSpace> space, std::uint64_t seed)
+      : points_(std::move(space)), remaining_(points_.size()), engine_(seed) {}
 
   std::optional<TunableValues> ask() override {
-    if (points_.empty()) return std::nullopt;
-    std::swap(points_[draw_below(engine_, points_.size())], points_.back());
-    TunableValues point = std::move(points_.back());
-    points_.pop_back();
-    return point;
+    if (remaining_.size() == 0) return std::nullopt;
+    const PointNumber point = remaining_.draw(engine_);
+    remaining_.take(point);
+    return points_.tunable_values(point);
   }
   void tell(const TunableValues&, std::optional<double>) override {}
 
  private:
-  std::vector<TunableValues> points_;
+  Points points_;
+  RemainingNumbers remaining_;
   Engine engine_;
 };
 
@@ -30,8 +32,8 @@ class RandomSearch final : public SearchStrategy {
 
 const Strategy kRandomSearch{
     "random", "every point once, in a random order",
-    [](const SearchSpace& space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
-      return std::make_unique<RandomSearch>(space, seed);
+    [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
+      return std::make_unique<RandomSearch>(std::move(space), seed);
     }};
 
 }  // namespace ak::agent

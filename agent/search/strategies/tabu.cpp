@@ -16,17 +16,17 @@ constexpr std::size_t kTried = 6, kTenure = 5;
 /// value that it just left unless that is the best of all.
 class Tabu final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     if (!current_) return history.draw_unseen(engine);
     if (given_ >= kTried) move(history);
-    std::vector<std::size_t> near = history.points().neighbours(current_->point);
-    std::erase_if(near, [&](std::size_t point) { return !history.unseen(point); });
-    std::vector<std::size_t> allowed = near;
-    std::erase_if(allowed, [&](std::size_t point) { return forbidden(history, point); });
+    std::vector<PointNumber> near = history.points().neighbours(current_->point);
+    std::erase_if(near, [&](PointNumber point) { return !history.unseen(point); });
+    std::vector<PointNumber> allowed = near;
+    std::erase_if(allowed, [&](PointNumber point) { return forbidden(history, point); });
     if (!allowed.empty()) near = std::move(allowed);
     ++given_;
     if (!near.empty()) return near[draw_below(engine, near.size())];
-    const std::size_t left = current_->point;
+    const PointNumber left = current_->point;
     current_.reset();
     return history.snap(engine, history.points().ordinals(left));
   }
@@ -58,7 +58,7 @@ class Tabu final : public Member {
     given_ = 0;
   }
 
-  [[nodiscard]] bool forbidden(const History& history, std::size_t point) const {
+  [[nodiscard]] bool forbidden(const History& history, PointNumber point) const {
     const Ordinals ordinals = history.points().ordinals(point);
     return std::ranges::any_of(left_, [&](const auto& left) { return ordinals[left.first] == left.second; });
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "agent/search/first_points.h"
@@ -15,36 +16,44 @@ constexpr std::size_t kFirstTreePoints = 12;  // spread points before the model 
 constexpr std::size_t kPool = 400;       // random points that are scored, alongside neighbours (chosen: time)
 constexpr std::size_t kTreeCentres = 6;  // fastest points whose neighbours are scored
 constexpr std::size_t kMaxTreeRows = 300;  // the fastest and the last of them are learned from
-constexpr double kTreeRefitGrowth = 1.02;  // trees are grown again when there are so many times the answers
-constexpr double kMinVariance = 1e-4;      // trees that agree are not that sure; of (log time)^2
+// Every tree is grown again while answers grow by this factor, a few at a time, so that no proposal takes long.
+constexpr double kTreeRefitGrowth = 1.02;
+constexpr std::size_t kMostGrown = 10;
+constexpr double kMinVariance = 1e-4;  // trees that agree are not that sure; of (log time)^2
 
 /// The point with the largest expected improvement under a forest of random trees. Failures and points on
 /// their way count as slow as the slowest quarter, so that it goes elsewhere.
 class TreeSearch final : public Member {
  public:
-  std::size_t pick(const History& history, Engine& engine) override {
+  PointNumber pick(const History& history, Engine& engine) override {
     if (history.told().size() < kFirstTreePoints || !history.best()) return spread_point(history, engine);
     if (!forest_) forest_.emplace(history.points());
-    if (static_cast<double>(history.told().size()) > kTreeRefitGrowth * static_cast<double>(fitted_at_)) {
-      learn_all(history, engine);
+    if (const std::size_t due = trees_due(history.told().size()); due > 0) {
+      learn_all(history, std::min(due, kMostGrown), engine);
       fitted_at_ = history.told().size();
     }
-    std::vector<std::size_t> pool = history.sample_unseen(engine, kPool);
+    std::vector<PointNumber> pool = history.sample_unseen(engine, kPool);
     for (const Observation& centre : history.fastest(kTreeCentres))
-      for (const std::size_t point : history.points().neighbours(centre.point))
+      for (const PointNumber point : history.points().neighbours(centre.point))
         if (history.unseen(point)) pool.push_back(point);
-    return *std::ranges::max_element(pool, {}, [&](std::size_t point) {
-      const auto prediction = forest_->predict(point);
-      return expected_improvement(*history.best()->log_time, prediction.mean,
-                                  prediction.variance + kMinVariance);
-    });
+    std::vector<double> scores;
+    for (const Forest::Prediction& prediction : forest_->predict(pool))
+      scores.push_back(expected_improvement(*history.best()->log_time, prediction.mean,
+                                            prediction.variance + kMinVariance));
+    return pool[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
   }
 
  private:
-  void learn_all(const History& history, Engine& engine) {
+  [[nodiscard]] std::size_t trees_due(std::size_t answers) const {
+    const double grown =
+        static_cast<double>(answers) / static_cast<double>(std::max<std::size_t>(fitted_at_, 1));
+    return static_cast<std::size_t>(Forest::kTrees * std::log(grown) / std::log(kTreeRefitGrowth));
+  }
+
+  void learn_all(const History& history, std::size_t trees, Engine& engine) {
     const auto fastest = history.fastest(history.told().size());
     const double slow = *fastest[fastest.size() * 3 / 4].log_time;
-    std::vector<std::size_t> rows;
+    std::vector<PointNumber> rows;
     std::vector<double> values;
     const auto learn = [&](std::size_t point, double log_time) {
       rows.push_back(point);
@@ -59,8 +68,8 @@ class TreeSearch final : public Member {
       if (!told[i].log_time || (fastest.size() > kMaxTreeRows / 2 && log_time >= known))
         learn(told[i].point, log_time);
     }
-    for (const std::size_t point : history.pending()) learn(point, slow);
-    forest_->fit(rows, values, engine);
+    for (const PointNumber point : history.pending()) learn(point, slow);
+    forest_->fit(rows, values, trees, engine);
   }
 
   std::optional<Forest> forest_;

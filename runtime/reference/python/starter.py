@@ -64,8 +64,10 @@ def heard(end):
 
 
 def take_places(descriptors):
-    """The places of a reference process. Returns those of `descriptors` that have none."""
+    """The places of a reference process, and `descriptors` are closed. Returns those that have no place."""
     own = {name: confinement.moved_above(number) for name, number in descriptors.items()}
+    for number in descriptors.values():  # now, for a place may have the same number
+        os.close(number)
     for name, places in PLACES.items():
         if name in own:
             for place in places:
@@ -101,8 +103,7 @@ def next_requests():
 
     Returns a stream of requests; None at the end."""
     leave_places()
-    way = socket.socket(fileno=os.dup(WAY))
-    with way:
+    with socket.socket(fileno=confinement.moved_above(WAY)) as way:
         os.write(WAY, b"rests")
         waiting = select.poll()
         waiting.register(way, select.POLLIN)
@@ -112,8 +113,6 @@ def next_requests():
         except ValueError:  # nothing: the starter has ended
             return None
         take_places(descriptors)
-        for number in descriptors.values():
-            os.close(number)
     return os.fdopen(PLACES["socket"][0], "rb", closefd=False)
 
 

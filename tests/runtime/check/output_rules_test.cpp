@@ -63,6 +63,19 @@ TEST_CASE("an exact output is the exact result, rounded once") {
   check_status(most, kernel(one_off, type), Status::ok);
 }
 
+TEST_CASE("where the reference overflows on the way in the declared type, the exact result is right, too") {
+  TinyProblem tiny{.expression = "i == 7 ? a[i] * b[i] * 1e30f * 1e30f * 1e-30f * 1e-30f / b[i] : a[i]",
+                   .check_sizes = {50}};
+  tiny.distributions = {{"above_zero", InputKind::uniform, 1, 2}};
+  EmulatorBench bench(tiny);
+  check_status(bench, kernel("if (i < n) c[i] = a[i];"), Status::ok);
+  check_status(bench, kernel("if (i < n) c[i] = i == 7 ? __int_as_float(0x7f800000) : a[i];"), Status::ok);
+  for (const char* other : {"__int_as_float(0xff800000)", "__int_as_float(0x7fffffff)", "2 * a[i]"}) {
+    check_status(bench, kernel(std::string("if (i < n) c[i] = i == 7 ? ") + other + " : a[i];"),
+                 Status::incorrect);
+  }
+}
+
 TEST_CASE("an honest formula is accepted on an output of one element, and a poorer one is not") {
   TinyProblem tiny{.expression = "0.5 * a[i] * (1 + erf(a[i] / sqrt(2.0)))", .check_sizes = {1}};
   tiny.distributions = {{"normal", InputKind::normal, 2, 0}};

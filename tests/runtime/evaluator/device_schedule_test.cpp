@@ -13,8 +13,9 @@ namespace ak::runtime {
 namespace {
 
 struct CpuDevice {
-  explicit CpuDevice(bool time_baseline = false) {
+  explicit CpuDevice(bool time_baseline = false, int ordinal = 0) {
     EvaluatorOptions options;
+    options.ordinal = ordinal;
     options.device = DeviceKind::emulator;
     options.target = test::kTarget;
     options.max_emulators = 1;
@@ -65,6 +66,12 @@ TEST_CASE("a program that runs already is not run twice at once: the later job t
   CHECK(same.outcome.status == Status::duplicate);
   CHECK_THAT(same.outcome.message, Catch::Contains("first.cu"));
   CHECK(same.score_ns == run.score_ns);
+}
+
+TEST_CASE("the CPU device examines what another GPU than the first has found") {
+  CpuDevice device(false, 1);  // as the options of a search on cuda:1 have it
+  static_cast<void>(device.evaluator->submit(device.request("k.cu", 1)));
+  CHECK(device.next().outcome.status == Status::ok);
 }
 
 TEST_CASE("different programs run in the order in which they were built") {

@@ -28,7 +28,7 @@ TEST_CASE("the baselines and the notes on them go along with one result") {
   ProblemHistory history;
   CHECK_FALSE(history.baseline_timed());
   history.set_baseline_timed(true);
-  history.keep_baselines(baseline_answer(Status::ok));
+  history.keep_baselines(baseline_answer(Status::ok), nullptr);
   EvaluationResult first = scored(1, 1, 1), second = first;
   history.hand_over_baselines(first);
   history.hand_over_baselines(second);
@@ -39,9 +39,26 @@ TEST_CASE("the baselines and the notes on them go along with one result") {
   CHECK(second.outcome.diagnostics.empty());
 }
 
+TEST_CASE("the baselines of one device do not go along with a result of another") {
+  const auto device = [](const std::string& uuid) {
+    DeviceFacts facts = test::target_device();
+    facts.uuid = uuid;
+    return std::make_shared<const DeviceFacts>(facts);
+  };
+  ProblemHistory history;
+  history.keep_baselines(baseline_answer(Status::ok), device("GPU-2"));
+  EvaluationResult first, third, second;
+  third.device = device("GPU-3");
+  second.device = device("GPU-2");
+  for (EvaluationResult* result : {&first, &third, &second}) history.hand_over_baselines(*result);
+  CHECK(first.measurements.empty());
+  CHECK(third.measurements.empty());
+  CHECK(second.measurements.size() == 1);
+}
+
 TEST_CASE("of baselines that failed there is no note") {
   ProblemHistory history;
-  history.keep_baselines(baseline_answer(Status::out_of_memory));
+  history.keep_baselines(baseline_answer(Status::out_of_memory), nullptr);
   EvaluationResult result;
   history.hand_over_baselines(result);
   CHECK(result.outcome.diagnostics.empty());

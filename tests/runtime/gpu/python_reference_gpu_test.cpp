@@ -37,7 +37,7 @@ TEST_CASE("tensors of many slices go to a reference process and back through mem
   const auto python = pytorch_here();
   if (!python) return;
   const runtime::DeviceContext context(0);
-  runtime::DeviceExchange memory;
+  runtime::DeviceExchange memory(std::size_t{256} << 20);
   runtime::ReferenceStarter starter;
   StartedReference started(*python, {}, true, &memory, starter_or_none(starter, *python));
   CHECK(started.process.facts().at("exchange") == "device");

@@ -16,6 +16,7 @@
 
 #include "core/text/file.h"
 #include "core/text/hash.h"
+#include "runtime/process/child_process.h"
 #include "tests/runtime/process/worker_test_support.h"
 
 namespace ak::runtime {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -15,6 +17,7 @@
 #include "runtime/reference/python_installation.h"
 #include "runtime/reference/reference_process.h"
 #include "runtime/reference/reference_starter.h"
+#include "runtime/reference/reference_worker.h"
 #include "tests/support/build_cache.h"
 #include "tests/support/daily_sample.h"
 #include "tests/support/device_bench.h"
@@ -267,6 +270,29 @@ TEST_CASE(
   const auto other = started("subtract");
   CHECK(other->process.pid() != pid);
   CHECK(goes(pid));
+}
+
+TEST_CASE("a reference process has the device memory of whom it serves, and gives it back") {
+  const auto python = pytorch_here();
+  if (!python) return;
+  const std::string offered = testing::shared_starter().offer(*python);
+  const auto folder = std::make_shared<TemporaryFolder>();
+  pid_t pid = 0;
+  for (const char* name : {"of the first", "of the second"}) {
+    INFO(name);
+    const FileDescriptor memory(::memfd_create(name, MFD_CLOEXEC));
+    const StartedReference started(*python, offered, "memory", folder, memory.get());
+    if (pid == 0) pid = started.process.pid();
+    REQUIRE(started.process.pid() == pid);
+    const auto place = fmt::format("/proc/{}/fd/{}", pid, runtime::kReferenceDeviceMemory);
+    CHECK_THAT(std::filesystem::read_symlink(place).string(), Contains(name));
+  }
+  for (const auto until = testing::out_of_patience();
+       std::filesystem::exists(fmt::format("/proc/{}/fd/{}", pid, runtime::kReferenceDeviceMemory)) &&
+       std::chrono::steady_clock::now() < until;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (const auto& held : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid)))
+    CHECK_THAT(std::filesystem::read_symlink(held).string(), !Contains("of the "));
 }
 
 TEST_CASE("a reference process that hung or lied serves no one else") {

@@ -264,10 +264,7 @@ class Description:
                             ("few", self._few())):
             if sizes is None or any(sizes == row["axes"] for row in self.workloads):
                 continue
-            row = {"name": name, "axes": sizes, "role": ["check"], "tier": "emulator"}
-            if name == "small":
-                row["role"] = ["check", "time"]
-            self.workloads.append(row)
+            self.workloads.append({"name": name, "axes": sizes, "role": ["check"], "tier": "emulator"})
         fixed = sorted(set(given) - {name for name in given if self.small[name] < given[name]})
         if fixed:
             self.notes.append("small workloads keep %s as in the file" % ", ".join(fixed))

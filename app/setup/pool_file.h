@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/device/device_facts.h"
+#include "runtime/evaluator/local_evaluator.h"
+
+namespace ak::app {
+
+/// Devices that a search spreads candidates over, all of one kind; the first decides (docs/fleet.md).
+struct PoolDevices {
+  DeviceKind kind = DeviceKind::cuda;
+  std::vector<runtime::DevicePlace> places;
+};
+
+/// The GPU `ordinal` of this machine.
+[[nodiscard]] runtime::DevicePlace local_gpu(int ordinal);
+/// All GPUs of this machine. Throws Error(environment) with the driver's reason when there is none.
+[[nodiscard]] std::vector<runtime::DevicePlace> local_gpus();
+
+/// The devices of a pool file. Throws Error(bad_input) naming the file, the key and what was expected; as
+/// local_gpus() does where the file has all GPUs of this machine.
+[[nodiscard]] PoolDevices read_pool(const std::filesystem::path& file);
+
+}  // namespace ak::app

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/evaluator/device_client.h"
+#include "runtime/evaluator/evaluation_job.h"
+#include "runtime/evaluator/problem_history.h"
+#include "runtime/fleet/device_breaker.h"
+#include "runtime/fleet/worker_link.h"
+
+namespace ak::runtime {
+
+/// A device of an evaluator: its worker, what that has open, and the jobs that it holds the lease of.
+struct DeviceLine {
+  DeviceLine(DevicePlace where, std::vector<std::string> argv, bool watched)
+      : place(std::move(where)),
+        client(std::move(argv), watched),
+        // A place that rests listens to nobody: a worker that connects must not have left when it listens again.
+        breaker(place.connects ? kControllerAbsence / 2 : DeviceBreaker::kLongestRest) {}
+
+  const DevicePlace place;
+  DeviceClient client;
+  std::shared_ptr<const DeviceFacts> device;  ///< null: its worker has not said yet which it is
+  DeviceBreaker breaker;
+  std::chrono::steady_clock::time_point seen = {};  ///< when it last had a worker
+  std::string objection;                            ///< why what joined last could not stay; empty: it did
+
+  EvaluationJob* running = nullptr;           ///< null: none, or a baseline
+  EvaluationJob* queued = nullptr;            ///< sent ahead; null: none
+  std::shared_ptr<const OpenProblem> opened;  ///< on the device
+  ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
+  EvaluationJob* fresh_for = nullptr;  ///< that waits to be the first candidate of this worker's process
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/fleet/device_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text/print_stderr.h"
+#include "runtime/build/candidate_plan.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A worker that starts again is back in a second or two; so long a comparison waits for the first device (chosen).
+constexpr std::chrono::seconds kAbsence{10};
+// A node that starts again, or a job that is queued again, may come back; a run that can do nothing ends, so that a
+// session can wait with its own patience (chosen).
+constexpr std::chrono::minutes kLongestAbsence{2};
+// A waiting evaluator looks at its devices every second: after a longer gap nobody was waiting.
+constexpr std::chrono::seconds kGap{5};
+
+std::vector<std::string> device_command(const EvaluatorOptions& options, const DevicePlace& place) {
+  std::vector<std::string> command = options.launcher;
+  const auto& worker = place.worker_command.empty() ? options.worker_command : place.worker_command;
+  command.insert(command.end(), worker.begin(), worker.end());
+  command.insert(command.end(), {"--role", options.watched ? "watched_device" : "device"});
+  return command;
+}
+
+DeviceFacts facts_without_gpu(const EvaluatorOptions& options) {
+  return options.device == DeviceKind::emulator ? emulated_device_facts(options.target)
+                                                : nominal_device(options.target);
+}
+
+/// The devices of a run without a pool.
+std::vector<DevicePlace> own_devices(const EvaluatorOptions& options) {
+  if (options.device == DeviceKind::none) return {};
+  if (options.device == DeviceKind::cuda)
+    return {
+        {.name = fmt::format("cuda:{}", options.ordinal), .worker_command = {}, .ordinal = options.ordinal}};
+  const int count = std::min(emulator_count(), options.max_emulators);
+  return std::vector<DevicePlace>(static_cast<std::size_t>(count),
+                                  {.name = "the CPU device", .worker_command = {}});
+}
+
+const DeviceFacts* find_ordinal(const std::vector<DeviceFacts>& devices, int ordinal) {
+  const auto found = std::ranges::find(devices, ordinal, &DeviceFacts::ordinal);
+  return found == devices.end() ? nullptr : &*found;
+}
+
+/// What makes times comparable; clocks and power limits differ between GPUs of a model, and are stored.
+auto model_of(const DeviceFacts& device) {
+  return std::tie(device.kind, device.name, device.arch, device.sm_count, device.l2_bytes,
+                  device.memory_bytes);
+}
+
+}  // namespace
+
+DevicePool::DevicePool(const EvaluatorOptions& options)
+    : options_(options),
+      pooled_(!options.pool.empty()),
+      facts_(std::make_shared<const DeviceFacts>(facts_without_gpu(options))),
+      checked_(steady_clock::now()),
+      present_(checked_) {
+  for (const DevicePlace& place : pooled_ ? options.pool : own_devices(options)) {
+    DeviceLine& line = lines_.emplace_back(place, device_command(options, place), options.watched);
+    if (!pooled_) line.device = facts_;
+  }
+  if (options.device == DeviceKind::cuda) open_first();
+}
+
+void DevicePool::open_first() {
+  DeviceLine& first = lines_.front();
+  const std::vector<DeviceFacts> devices = first.client.describe();
+  const DeviceFacts* found = find_ordinal(devices, first.place.ordinal);
+  if (found == nullptr)
+    fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", first.place.ordinal,
+         devices.size());
+  first.device = facts_ = std::make_shared<const DeviceFacts>(*found);
+  first.seen = steady_clock::now();
+}
+
+bool DevicePool::usable(const DeviceLine& line) const {
+  return line.client.busy() || (line.device != nullptr && line.breaker.lets_pass(steady_clock::now()));
+}
+
+int DevicePool::present() const {
+  return static_cast<int>(
+      std::ranges::count_if(lines_, [&](const DeviceLine& line) { return usable(line); }));
+}
+
+std::shared_ptr<const DeviceFacts> DevicePool::other_device(const DeviceLine& line) const {
+  return line.device && line.device->uuid != facts_->uuid ? line.device : nullptr;
+}
+
+bool DevicePool::ready(DeviceLine& line) {
+  if (!pooled_) return true;
+  if (const auto reason = line.client.drop_if_lost()) note_loss(line, *reason);
+  // A worker elsewhere may come back on another GPU.
+  if (!line.client.has_process()) line.device.reset();
+  const bool passes = line.breaker.lets_pass(steady_clock::now());
+  if (line.device) return passes;
+  if (passes && !line.client.joining()) line.client.join(options_.device == DeviceKind::cuda);
+  return false;
+}
+
+bool DevicePool::decides(const DeviceLine& line) const {
+  if (!pooled_ || options_.device == DeviceKind::emulator) return true;  // costs are the same everywhere
+  const auto first = std::ranges::find_if(lines_, [&](const DeviceLine& one) { return awaited(one); });
+  return first != lines_.end() && &*first == &line;
+}
+
+bool DevicePool::awaited(const DeviceLine& line) const {
+  const auto now = steady_clock::now();
+  return !pooled_ || usable(line) || (line.breaker.lets_pass(now) && now - line.seen < kAbsence);
+}
+
+bool DevicePool::has_other(const DeviceLine& line) const {
+  return std::ranges::any_of(lines_, [&](const DeviceLine& one) { return &one != &line && usable(one); });
+}
+
+void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
+  if (!pooled_) return;
+  last_reason_ = fmt::format("{}: {}", line.place.name, reason);
+  const auto now = steady_clock::now();
+  if (!line.breaker.note_loss(now)) return;
+  print_stderr("note: {} rests for {} s: {}\n", line.place.name,
+               std::chrono::ceil<std::chrono::seconds>(line.breaker.rests_until() - now).count(), reason);
+}
+
+void DevicePool::poll() {
+  if (!pooled_) return;
+  for (DeviceLine& line : lines_)
+    if (line.client.joining()) take_joined(line);
+  check_presence();
+}
+
+void DevicePool::take_joined(DeviceLine& line) {
+  try {
+    if (const auto devices = line.client.poll_joined(steady_clock::now())) admit(line, *devices);
+  } catch (const Error& error) {
+    note_loss(line, error.what());
+  }
+}
+
+void DevicePool::admit(DeviceLine& line, const std::vector<DeviceFacts>& devices) {
+  if (options_.device == DeviceKind::emulator) return settle(line, facts_);
+  const DeviceFacts* found = find_ordinal(devices, line.place.ordinal);
+  if (const auto wrong = objection(line, found)) return turn_away(line, *wrong);
+  settle(line, std::make_shared<const DeviceFacts>(*found));
+}
+
+void DevicePool::settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device) {
+  line.device = std::move(device);
+  line.seen = steady_clock::now();
+  line.objection.clear();
+}
+
+std::optional<DevicePool::Objection> DevicePool::objection(const DeviceLine& line,
+                                                           const DeviceFacts* found) const {
+  const bool lasts = !line.place.connects;
+  if (found == nullptr)
+    return Objection{fmt::format("the driver reports no CUDA device {}", line.place.ordinal), lasts};
+  if (model_of(*found) != model_of(*facts_))
+    return Objection{
+        fmt::format("it is a {}, and this run compares times of a {}", found->name, facts_->name), lasts};
+  for (const DeviceLine& other : lines_)
+    // It may have left the other line, which has not noticed yet.
+    if (&other != &line && other.device && !found->uuid.empty() && other.device->uuid == found->uuid)
+      return Objection{fmt::format("it is the same GPU as {}", other.place.name), false};
+  return std::nullopt;
+}
+
+void DevicePool::turn_away(DeviceLine& line, const Objection& objection) {
+  line.client.abandon();
+  objection.lasts ? line.breaker.leave() : line.breaker.rest(steady_clock::now());
+  last_reason_ = fmt::format("{}: {}", line.place.name, objection.why);
+  if (std::exchange(line.objection, objection.why) == objection.why) return;  // it was said
+  print_stderr("note: {} is left out: {}\n", line.place.name, objection.why);
+}
+
+void DevicePool::check_presence() {
+  const auto now = steady_clock::now();
+  bool any = now - std::exchange(checked_, now) > kGap;
+  for (DeviceLine& line : lines_) {
+    if (!line.client.busy() && (line.device == nullptr || !line.client.has_process())) continue;
+    line.seen = now;
+    any = true;
+  }
+  if (any) present_ = now;
+  if (now - present_ > kLongestAbsence)
+    fail(ExitCode::environment, "no device of the pool has answered for {} min; the last to fail was {}",
+         kLongestAbsence.count(), last_reason_);
+}
+
+void DevicePool::add_descriptors(std::vector<pollfd>& descriptors) const {
+  for (const DeviceLine& line : lines_)
+    if (line.client.busy() || line.client.joining())
+      descriptors.push_back({.fd = line.client.descriptor(), .events = POLLIN, .revents = 0});
+}
+
+}  // namespace ak::runtime

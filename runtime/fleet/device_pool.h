@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/fleet/device_line.h"
+
+namespace ak::runtime {
+
+/// The devices of an evaluator: one GPU, several CPU devices of this machine, or a pool (EvaluatorOptions::pool). The
+/// workers of a pool join while it is used already, and again when they were lost; what joins has to be of the first
+/// one's model and no other line's GPU. One thread.
+class DevicePool {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// Starts the worker of the first GPU and waits until it has said what it is; the others start when they are needed.
+  /// Throws Error(usage) when there is no GPU of that ordinal, Error(environment) with the driver's reason when there
+  /// is none at all.
+  explicit DevicePool(const EvaluatorOptions& options);
+
+  [[nodiscard]] std::deque<DeviceLine>& lines() { return lines_; }
+  [[nodiscard]] const std::deque<DeviceLine>& lines() const { return lines_; }
+  /// Devices that can take a task now or have one.
+  [[nodiscard]] int present() const;
+  /// Of the first device, whatever became of it.
+  [[nodiscard]] const DeviceFacts& facts() const { return *facts_; }
+  /// Where the times of a task are from: null for the device of facts().
+  [[nodiscard]] std::shared_ptr<const DeviceFacts> other_device(const DeviceLine& line) const;
+  [[nodiscard]] bool pooled() const { return pooled_; }
+
+  /// Whether an idle line can take a task; lets its worker join where it has none.
+  [[nodiscard]] bool ready(DeviceLine& line);
+  /// Whether what decides may run there: comparisons and final measurements stay on one GPU while it is there.
+  [[nodiscard]] bool decides(const DeviceLine& line) const;
+  /// The line can take a task or has one, or did a moment ago and is starting again.
+  [[nodiscard]] bool awaited(const DeviceLine& line) const;
+  /// Another line than this can take a task.
+  [[nodiscard]] bool has_other(const DeviceLine& line) const;
+
+  void note_answer(DeviceLine& line) { line.breaker.note_answer(); }
+  void note_loss(DeviceLine& line, const std::string& reason);
+
+  /// Takes in the workers that join. Throws Error(environment) when no device of a pool has answered for minutes.
+  void poll();
+  /// Appends what becomes readable when poll() has something to do.
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+ private:
+  void open_first();
+  [[nodiscard]] bool usable(const DeviceLine& line) const;
+  void take_joined(DeviceLine& line);
+  void admit(DeviceLine& line, const std::vector<DeviceFacts>& devices);
+  /// Why a device cannot be of this pool.
+  struct Objection {
+    std::string why;
+    bool lasts = false;  ///< trying again is of no use
+  };
+  [[nodiscard]] std::optional<Objection> objection(const DeviceLine& line, const DeviceFacts* found) const;
+  static void settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device);
+  void turn_away(DeviceLine& line, const Objection& objection);
+  void check_presence();
+
+  const EvaluatorOptions& options_;
+  const bool pooled_;
+  std::shared_ptr<const DeviceFacts> facts_;
+  std::deque<DeviceLine> lines_;
+  TimePoint checked_, present_;  ///< when check_presence() ran last, and found a device
+  std::string last_reason_ = "none has joined";
+};
+
+}  // namespace ak::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/text/file.h"
+
+namespace ak::runtime {
+
+/// Where a controller listens for workers.
+struct FleetAddress {
+  std::string host, port;
+};
+
+/// "HOST:PORT", "[::1]:7777", or a port alone: of this machine's loopback. Port 0, which no other end would know, is
+/// none. Throws Error(usage) saying what was expected.
+[[nodiscard]] FleetAddress parse_fleet_address(const std::string& text);
+[[nodiscard]] std::string to_string(const FleetAddress& address);
+
+/// A socket that listens there, at the first of the host's addresses that this machine has. @param shared others of this user may listen there, too, and each connection goes to
+/// one of them. Throws Error(environment) with the system's reason.
+[[nodiscard]] FileDescriptor listen_on(const FleetAddress& address, bool shared);
+
+/// A connection that waits at a listening socket; none where it has gone again. Never blocks.
+[[nodiscard]] FileDescriptor accept_at(const FileDescriptor& listening);
+
+/// A connected socket. Throws Error(environment) with the system's reason.
+[[nodiscard]] FileDescriptor connect_to(const FleetAddress& address);
+
+/// The port that a listening socket was given, where it asked for any (0).
+[[nodiscard]] int port_of(const FileDescriptor& listening);
+
+}  // namespace ak::runtime

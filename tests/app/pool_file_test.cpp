@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/setup/pool_file.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "app/setup/target.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "runtime/fleet/tcp_socket.h"
+#include "tests/support/run_program.h"
+
+namespace ak::app {
+namespace {
+
+PoolDevices pool_of(const std::string& devices) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / "pool.json", "{\"devices\": " + devices + "}");
+  return read_pool(folder / "pool.json");
+}
+
+std::string refusal(const std::string& devices) {
+  try {
+    static_cast<void>(pool_of(devices));
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a pool has as many devices as its entries say, in their order") {
+  const PoolDevices pool = pool_of(
+      R"([{"local": [2, 0]}, {"launch": "ssh gpu7", "devices": [0, 1], "program": "/opt/ak/bin/alphakernel"},
+          {"launch": ["srun", "-N1", "--comment=two words"], "count": 2}])");
+  CHECK(pool.kind == DeviceKind::cuda);
+  std::vector<std::string> names;
+  for (const runtime::DevicePlace& place : pool.places) names.push_back(place.name);
+  CHECK(names == std::vector<std::string>{"cuda:2", "cuda:0", "cuda:0 of ssh gpu7", "cuda:1 of ssh gpu7",
+                                          "cuda:0 of srun -N1 --comment=two words (1)",
+                                          "cuda:0 of srun -N1 --comment=two words (2)"});
+  CHECK(pool.places[0].worker_command.empty());
+  CHECK(pool.places[3].worker_command ==
+        std::vector<std::string>{"ssh", "gpu7", "/opt/ak/bin/alphakernel", "worker"});
+  CHECK(pool.places[3].ordinal == 1);
+  CHECK(pool.places[4].worker_command.at(2) == "--comment=two words");
+}
+
+TEST_CASE("a pool of CPU devices is one of costs") {
+  const PoolDevices pool =
+      pool_of(R"([{"local": "emulator", "count": 3}, {"launch": "env", "device": "emulator"}])");
+  CHECK(pool.kind == DeviceKind::emulator);
+  CHECK(pool.places.size() == 4);
+}
+
+TEST_CASE("a pool file that cannot be right is refused by its key") {
+  const struct {
+    const char *devices, *said;
+  } cases[] = {
+      {"[]", "devices: expected at least one entry"},
+      {R"([{"count": 2}])",
+       "devices[0]: what the devices are is missing: expected one of the keys local, launch"},
+      {R"([{"local": "any"}])", "devices[0].local: expected all, emulator or a list of numbers"},
+      {R"([{"local": [1, 1]}])", "the same GPU twice"},
+      {R"([{"local": [0], "count": 2}])", "count"},
+      {R"([{"local": "emulator", "count": 0}])", "devices[0].count: expected an integer from 1 to 256"},
+      {R"([{"launch": ""}])", "devices[0].launch: expected a command"},
+      {R"([{"launch": "ssh a", "device": "tpu"}])", "devices[0].device: expected cuda or emulator"},
+      {R"([{"local": [0]}, {"local": "emulator"}])", "devices[1]: the CPU device beside GPUs"},
+      {R"([{"launch": "a", "count": 256, "devices": [0, 1]}])", "512 devices, where 256 are allowed"},
+  };
+  for (const auto& one : cases) {
+    INFO(one.devices);
+    CHECK_THAT(refusal(one.devices), Catch::Contains("pool.json") && Catch::Contains(one.said));
+  }
+}
+
+TEST_CASE("places that listen are for whichever workers connect, at a port that these can name") {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / "token", "0123456789abcdef0123456789abcdef");
+  std::filesystem::permissions(folder / "token", std::filesystem::perms::owner_read);
+  const auto listening = [&](const std::string& port) {
+    return R"([{"listen": ")" + port + R"(", "token_file": ")" + (folder / "token").string() +
+           R"(", "count": 2}])";
+  };
+  const std::string free =
+      std::to_string(runtime::port_of(runtime::listen_on({.host = "127.0.0.1", .port = "0"}, false)));
+  const PoolDevices pool = pool_of(listening(free));
+  REQUIRE(pool.places.size() == 2);
+  CHECK(pool.places[0].connects);
+  CHECK(pool.places[1].connects);
+  CHECK_THAT(refusal(listening("0")), Catch::Contains("devices[0].listen: '0' is no address"));
+}
+
+std::string refused(const std::function<Target()>& choose) {
+  try {
+    static_cast<void>(choose());
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("several GPUs are for what searches, and are named once") {
+  CHECK_THAT(refused([] { return choose_target("cuda:0,2", ""); }),
+             Catch::Contains("names several GPUs, and this runs on one"));
+  CHECK_THAT(refused([] { return choose_target("cuda:all", ""); }), Catch::Contains("names several GPUs"));
+  CHECK_THAT(refused([] { return choose_search_target("cuda:1,1", "", ""); }),
+             Catch::Contains("names a GPU twice"));
+  CHECK_THAT(refused([] { return choose_search_target("cuda:0,", "", ""); }),
+             Catch::Contains("unknown device"));
+  CHECK_THAT(refused([] { return choose_search_target("emulator", "pool.json", ""); }),
+             Catch::Contains("leave --device emulator out"));
+}
+
+TEST_CASE("a session asks again for the GPUs that it began on") {
+  Target target{.kind = DeviceKind::cuda, .ordinal = 2, .arch = {}, .device = std::nullopt, .notice = {}};
+  CHECK(device_flag_of(target) == "cuda:2");
+  target.pool = {local_gpu(2), local_gpu(0)};
+  CHECK(device_flag_of(target) == "cuda:2,0");
+  target.kind = DeviceKind::emulator;
+  CHECK(device_flag_of(target) == "emulator");
+}
+
+}  // namespace
+}  // namespace ak::app

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several devices in one evaluator: who joins, who is left out, and what stays on the first device.
+#include "runtime/fleet/device_pool.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "tests/runtime/evaluator/job_samples.h"
+#include "tests/runtime/fleet/pretended_device.h"
+#include "tests/support/build_cache.h"
+#include "tests/support/patience.h"
+#include "tests/support/run_program.h"
+
+namespace ak::runtime {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+const DevicePlace kGood{.name = "a good one", .worker_command = {}};
+const DevicePlace kAbsent{.name = "an absent one", .worker_command = {"/bin/false"}};
+
+EvaluatorOptions options_of(std::vector<DevicePlace> places) {
+  EvaluatorOptions options;
+  options.device = DeviceKind::emulator;
+  options.target = test::kTarget;
+  options.pool = std::move(places);
+  options.compile_workers = 1;
+  options.cache_dir = testing::shared_build_cache();
+  options.worker_command = ak::test::self_as_worker();
+  options.compile_deadline = testing::kPatience;
+  options.time_baseline = false;
+  return options;
+}
+
+/// Adds, in steps that make another program.
+EvaluationRequest adding(const std::shared_ptr<const ProblemInstance>& problem, int steps) {
+  EvaluationRequest made = test::add_request({});
+  made.problem = problem;
+  made.candidate = ak::test::make_candidate(
+      "k.cu", ak::test::elementwise_plan("add"),
+      "extern \"C\" __global__ void add(const float* a, const float* b, float* c, long long n) {\n"
+      "  const long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+      "  for (int step = 0; step < " +
+          std::to_string(steps) + "; ++step) __syncthreads();\n  if (i < n) c[i] = a[i] + b[i];\n}\n");
+  return made;
+}
+
+/// How many of so many evaluations end in each way, on a pool of these devices.
+std::map<Status, int> ends_on(std::vector<DevicePlace> places, int evaluations) {
+  const auto problem = ak::test::make_problem({});
+  const auto evaluator = make_local_evaluator(options_of(std::move(places)), ak::test::plain_assembler());
+  std::set<Ticket> submitted;
+  for (int steps = 1; steps <= evaluations; ++steps)
+    submitted.insert(evaluator->submit(adding(problem, steps)));
+  std::map<Status, int> ends;
+  while (!submitted.empty()) {
+    const auto completed = evaluator->wait_any(testing::out_of_patience());
+    REQUIRE(completed);
+    CHECK(submitted.erase(completed->ticket) == 1);  // each ends once
+    ++ends[completed->result.outcome.status];
+  }
+  CHECK_FALSE(evaluator->wait_any(steady_clock::now()));
+  return ends;
+}
+
+TEST_CASE("the devices of a pool share the evaluations, each of which ends once") {
+  CHECK(ends_on({kGood, kGood, kGood}, 5) == std::map<Status, int>{{Status::ok, 5}});
+}
+
+TEST_CASE("a device whose worker does not start ends no run that has another") {
+  CHECK(ends_on({kAbsent, kGood}, 2) == std::map<Status, int>{{Status::ok, 2}});
+}
+
+// ---- who joins
+
+/// Polls until no worker is about to join.
+void let_join(DevicePool& pool) {
+  for (DeviceLine& line : pool.lines()) static_cast<void>(pool.ready(line));
+  const auto joins = [](const DeviceLine& line) { return line.client.joining(); };
+  while (std::ranges::any_of(pool.lines(), joins)) {
+    std::vector<pollfd> descriptors;
+    pool.add_descriptors(descriptors);
+    constexpr std::chrono::milliseconds kWait(testing::kPatience);
+    REQUIRE(::poll(descriptors.data(), descriptors.size(), static_cast<int>(kWait.count())) > 0);
+    pool.poll();
+  }
+}
+
+/// A pool of GPUs that does not run anything.
+struct JoinedPool {
+  explicit JoinedPool(const std::vector<test::PretendedDevice>& devices, bool connect = false)
+      : options(options_of({})) {
+    options.device = DeviceKind::cuda;
+    for (const test::PretendedDevice& device : devices)
+      options.pool.push_back(test::place_of(device, folder.path()));
+    // The first one's model is the pool's.
+    for (std::size_t i = 1; i < options.pool.size(); ++i) options.pool[i].connects = connect;
+    pool = std::make_unique<DevicePool>(options);
+    let_join(*pool);
+  }
+  testing::TemporaryFolder folder;
+  EvaluatorOptions options;
+  std::unique_ptr<DevicePool> pool;
+};
+
+TEST_CASE("a GPU of another model is left out, and one that is in the pool already until it may have left") {
+  const JoinedPool joined({{.uuid = "GPU-1"},
+                           {.uuid = "GPU-2", .models = {"NVIDIA H100"}},
+                           {.uuid = "GPU-1"},
+                           {.uuid = "GPU-3"}});
+  const DevicePool& pool = *joined.pool;
+  CHECK(pool.facts().uuid == "GPU-1");
+  CHECK(pool.present() == 2);
+  const auto& lines = pool.lines();
+  CHECK(lines[1].breaker.has_left());
+  CHECK_FALSE(lines[2].breaker.has_left());
+  CHECK_FALSE(lines[2].client.has_process());
+  CHECK(lines[2].breaker.rests_until() > steady_clock::time_point{});
+  REQUIRE(lines[3].device);
+  CHECK(pool.other_device(lines[3])->uuid == "GPU-3");
+  CHECK(pool.other_device(lines[0]) == nullptr);
+}
+
+TEST_CASE("a place for a worker that connects outlives one of another model") {
+  const JoinedPool joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2", .models = {"NVIDIA H100", "NVIDIA H200"}}},
+                          true);
+  DeviceLine& place = joined.pool->lines()[1];
+  CHECK_FALSE(place.device);
+  REQUIRE(testing::in_the_end([&] {
+    joined.pool->poll();
+    return joined.pool->ready(place);
+  }));
+  CHECK(place.device->uuid == "GPU-2");
+}
+
+TEST_CASE("a worker that is lost while it has nothing to do counts as a loss") {
+  const JoinedPool joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2", .dies_after = {"describe"}}});
+  DeviceLine& line = joined.pool->lines()[1];
+  CHECK(testing::in_the_end([&] {
+    joined.pool->poll();
+    static_cast<void>(joined.pool->ready(line));
+    return line.breaker.rests_until() > steady_clock::time_point{};
+  }));
+}
+
+TEST_CASE("a worker that greets and never says what it sees is given up") {
+  const testing::TemporaryFolder folder;
+  DevicePlace place = test::place_of({.uuid = "GPU-1", .is_silent_at = {"describe"}}, folder.path());
+  DeviceClient client(place.worker_command);
+  client.join(true);
+  auto now = steady_clock::now();
+  std::string why;
+  bool said = false;
+  CHECK(testing::in_the_end([&] {
+    try {
+      said = client.poll_joined(now += std::chrono::hours(1)).has_value();
+    } catch (const Error& error) {
+      why = error.what();
+    }
+    return said || !client.has_process();
+  }));
+  CHECK_FALSE(said);
+  CHECK_THAT(why, Catch::Contains("did not answer"));
+}
+
+TEST_CASE("what decides runs on the first device, and on the next one when that rests") {
+  const JoinedPool joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2"}});
+  DevicePool& pool = *joined.pool;
+  auto& lines = pool.lines();
+  CHECK(pool.decides(lines[0]));
+  CHECK_FALSE(pool.decides(lines[1]));
+  for (int i = 0; i < DeviceBreaker::kTolerated; ++i) pool.note_loss(lines[0], "fell off the bus");
+  CHECK_FALSE(pool.ready(lines[0]));
+  CHECK(pool.decides(lines[1]));
+}
+
+TEST_CASE("a place for a worker that connects does not rest until that has left") {
+  DevicePlace place{.name = "a worker that connects", .worker_command = {"/bin/false"}};
+  place.connects = true;
+  DeviceLine line(place, place.worker_command, false);
+  const auto now = steady_clock::now();
+  for (int i = 0; i < 100; ++i) static_cast<void>(line.breaker.note_loss(now));
+  CHECK(line.breaker.rests_until() < now + kControllerAbsence);
+}
+
+// ---- who is to blame
+
+TEST_CASE("a lost connection is not the candidate's fault, and any other end while it runs may be") {
+  for (const int code : {1, kExitConnectionLost}) {
+    const testing::TemporaryFolder folder;
+    const DevicePlace place =
+        test::place_of({.uuid = "GPU-1", .dies_at = {"evaluate"}, .exit_code = code}, folder.path());
+    DeviceClient client(place.worker_command);
+    client.open(std::make_shared<OpenProblem>());
+    DeviceTask task{.image = {}, .seed = 0, .workloads = {}, .budget = {}};
+    task.image.image = "machine code";
+    const DeviceFinish finish = client.run(task, testing::out_of_patience());
+    CHECK(finish.answer.outcome.status == Status::infrastructure_error);
+    CHECK(finish.took_worker_down == (code == 1));
+  }
+}
+
+// ---- the breaker
+
+TEST_CASE("a device that loses worker after worker rests, longer each time, until it answers") {
+  DeviceBreaker breaker;
+  auto now = steady_clock::now();
+  CHECK_FALSE(breaker.note_loss(now));
+  CHECK_FALSE(breaker.note_loss(now));
+  CHECK(breaker.lets_pass(now));
+  CHECK(breaker.note_loss(now));
+  CHECK_FALSE(breaker.lets_pass(now));
+  CHECK(breaker.lets_pass(now + DeviceBreaker::kFirstRest));  // half open: one more task
+  CHECK(breaker.note_loss(now));
+  CHECK_FALSE(breaker.lets_pass(now + DeviceBreaker::kFirstRest));
+  for (int i = 0; i < 100; ++i) static_cast<void>(breaker.note_loss(now));
+  CHECK(breaker.rests_until() == now + DeviceBreaker::kLongestRest);
+  DeviceBreaker impatient(seconds(30));
+  for (int i = 0; i < 100; ++i) static_cast<void>(impatient.note_loss(now));
+  CHECK(impatient.rests_until() == now + seconds(30));
+  breaker.note_answer();
+  CHECK_FALSE(breaker.note_loss(now + seconds(1'000)));
+  CHECK(breaker.lets_pass(now + seconds(1'000)));
+}
+
+}  // namespace
+}  // namespace ak::runtime

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/evaluator/local_evaluator.h"
+
+namespace ak::runtime::test {
+
+/// A device worker without a device, which does as it is told. Events are the messages that it gets, "hello",
+/// "describe", "open", "baseline" and "evaluate", alone or after the number of its process: "2 open" is the first
+/// problem of the second process. A candidate is said to run, and is incorrect.
+struct PretendedDevice {
+  std::string uuid;
+  std::vector<std::string> models = {"NVIDIA H200"};  ///< of its first processes, the last of all others, too
+  std::vector<std::string> dies_at = {};              ///< events at which it ends, with `exit_code`
+  std::vector<std::string> dies_after = {};           ///< events after whose answer it does
+  int exit_code = 1;
+  std::vector<std::string> refuses = {};       ///< events that it answers with a reason why not
+  std::vector<std::string> is_silent_at = {};  ///< events that it never answers
+  std::map<std::string, std::filesystem::path> waits =
+      {};  ///< it goes on from an event when there is that file
+};
+
+/// @param folder where it writes down what it gets
+[[nodiscard]] DevicePlace place_of(const PretendedDevice& device, const std::filesystem::path& folder);
+
+/// All events so far, in order: "1 hello", "1 describe", ...
+[[nodiscard]] std::vector<std::string> events_of(const std::string& uuid,
+                                                 const std::filesystem::path& folder);
+
+/// Is there from the event on.
+[[nodiscard]] std::filesystem::path trace_of(const std::string& uuid, const std::string& event,
+                                             const std::filesystem::path& folder);
+
+}  // namespace ak::runtime::test
