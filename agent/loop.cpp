@@ -210,11 +210,17 @@ LoopResult Run::finish() {
 }
 
 void Run::abandon(std::string_view reason) {
-  try {
-    record_.end("failed", reason, champion_.variant());
-  } catch (const std::exception&) {
-    // The store may be what failed; the first error is the one to report.
-  }
+  // The store may be what failed; the first error is the one to report.
+  const auto try_to = [](const auto& last_step) {
+    try {
+      last_step();
+    } catch (const std::exception&) {
+    }
+  };
+  try_to([&] { record_.end("failed", reason, champion_.variant()); });
+  // Another process of a session goes on with its questions.
+  CandidateSource* source = context_.options.source;
+  if (source != nullptr && !context_.options.search.session_search) try_to([&] { source->stop(reason); });
 }
 
 }  // namespace

@@ -79,13 +79,16 @@ void LlmProposer::note_wait() {
       thinking() && std::ranges::all_of(exchanges_, [this](const auto& exchange) {
         return !exchange->call.in_flight() || options_.models[exchange->model].client->is_waiting();
       });
-  if (!waits || !options_.mailbox_wait) {
-    waits_since_.reset();
-    return;
-  }
+  if (!waits || !options_.mailbox_wait) return end_wait();
   const auto now = std::chrono::steady_clock::now();
   if (!waits_since_) waits_since_ = now;
   suspended_ = now - *waits_since_ >= *options_.mailbox_wait;
+}
+
+/// There is something else to do.
+void LlmProposer::end_wait() {
+  waits_since_.reset();
+  suspended_ = false;
 }
 
 std::optional<Offer> LlmProposer::poll(bool busy) {
@@ -137,13 +140,14 @@ bool LlmProposer::send(Exchange& exchange, Question question) {
   exchange.call = std::move(*call);
   exchange.question = std::move(question);
   const std::optional<double> parent_ns = exchange.question.parent.score_ns;
+  exchange.withdrawn = false;
   exchange.overtakable = best_ns_ && parent_ns && *parent_ns <= kOvertaken * *best_ns_;
   return true;
 }
 
 void LlmProposer::receive(Exchange& exchange) {
   const LlmReply reply = calls_.receive(exchange.call);
-  waits_since_.reset();
+  end_wait();
   exchange.cost += spending_.price_of(reply);  // what is limited is what arms should pay with
   if (!reply.note.empty()) print_stderr("note: {}: {}\n", options_.models[exchange.model].name, reply.note);
   if (!reply.failure) {
@@ -151,7 +155,8 @@ void LlmProposer::receive(Exchange& exchange) {
     answered_ = true;
     return read(exchange, reply);
   }
-  models_.note_failure(exchange.model, *reply.failure);
+  // A question that the search takes back says nothing about the model; who declines one after the other is not there.
+  if (!exchange.withdrawn) models_.note_failure(exchange.model, *reply.failure);
   if (!models_.end_reason().empty()) end_reason_ = models_.end_reason();
   remove(exchange);  // that says nothing about the arm
 }
@@ -222,7 +227,7 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
 
 void LlmProposer::tell(const Completed& completed, RowId variant) {
   ++told_;
-  waits_since_.reset();
+  end_wait();
   const std::string hash = completed.request.candidate.variant_hash();
   Exchange* exchange = awaiting(hash);
   // Failed points of a search would crowd out what was tried.

@@ -77,6 +77,7 @@ class LlmProposer final : public CandidateSource {
   void end(const Exchange& exchange);
   void withdraw_overtaken();
   void note_wait();
+  void end_wait();
   void clear();
   void remove(const Exchange& exchange);
 

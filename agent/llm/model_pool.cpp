@@ -46,7 +46,6 @@ void ModelPool::note_failure(std::size_t index, const LlmFailure& failure) {
   const std::string& name = options_.models[index].name;
   const LlmFaultInfo& fault = info(failure.fault);
   State& model = states_[index];
-  if (failure.fault == LlmFault::withdrawn) return;  // that says nothing about the model
   if (fault.retry && options_.outage) return rest(model, name, failure);
   if (failure.fault != LlmFault::cancelled)
     print_stderr("note: {}: {}: {}\n", name, fault.name, failure.message);

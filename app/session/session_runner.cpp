@@ -68,6 +68,7 @@ class SessionRunner {
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
   [[nodiscard]] bool has_answer(const db::SessionSearch& run);
+  void withdraw_questions(const db::SessionSearch& run, std::string_view why);
   void end_suspended();
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
@@ -194,6 +195,8 @@ bool SessionRunner::run_one(std::size_t index) {
     report_.line(fmt::format("[{}/{}] {}: {}", index + 1, session.runs.size(), run.name,
                              generate_line(run.arguments)));
     end = search_patiently(index);
+  } else {
+    withdraw_questions(run, end.reason);
   }
   run.state = end.state;
   run.reason = end.reason;
@@ -201,7 +204,8 @@ bool SessionRunner::run_one(std::size_t index) {
   store_.end_run(run, run.is_done());
   if (end.state == "failed") print_stderr("error: {}: {}\n", run.name, end.reason);
   notify_search(index);
-  if (end.code != 0 && end_.code == 0) end_.code = end.code;
+  // What waits for answers may be taken up again: end_suspended() looks at that.
+  if (end.code != 0 && end.state != "suspended" && end_.code == 0) end_.code = end.code;
   // The next search would meet the same fate.
   const bool over = end.state == "failed" &&
                     (end.code == value(ExitCode::environment) || end.code == value(ExitCode::database));
@@ -209,14 +213,31 @@ bool SessionRunner::run_one(std::size_t index) {
   return !over;
 }
 
-/// It was not taken up for that answer before, to no effect.
+/// Of a search that had begun, and that nobody goes on with.
+void SessionRunner::withdraw_questions(const db::SessionSearch& run, std::string_view why) {
+  if (!run.search) return;
+  try {
+    const std::string search = search_name(database_, *run.search);
+    const auto generate = read_(arguments_of(run, database_), "");
+    for (const agent::LlmModel& model : generate->setup.run.models)
+      model.client->withdraw({.search = search, .id = ""}, why);
+  } catch (const Error& error) {
+    print_stderr("note: {}: questions cannot be withdrawn: {}\n", run.name, error.what());
+  }
+}
+
+/// Or nothing is open any more: its answer was taken as it was suspended, or its question declined. It was not taken up
+/// for that before, to no effect.
 bool SessionRunner::has_answer(const db::SessionSearch& run) {
   if (run.state != "suspended" || !run.search) return false;
   const auto before = tokens_before_.find(run.id);
   if (before != tokens_before_.end() && before->second == run.stats.tokens) return false;
   const std::string name = search_name(database_, *run.search);
-  return std::ranges::any_of(mailboxes_[run.id],
-                             [&](const fs::path& folder) { return agent::has_answer(folder, name); });
+  const std::set<fs::path>& mailboxes = mailboxes_[run.id];
+  return std::ranges::any_of(mailboxes,
+                             [&](const fs::path& folder) { return agent::has_answer(folder, name); }) ||
+         std::ranges::all_of(
+             mailboxes, [&](const fs::path& folder) { return agent::open_questions(folder, name).empty(); });
 }
 
 bool SessionRunner::run_all(bool answered) {

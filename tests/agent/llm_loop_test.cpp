@@ -58,11 +58,11 @@ class KeptModel final : public LlmClient {
   LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
     about = request.about;
     waiting_ = true;
-    static_cast<void>(testing::in_the_end([&] { return cancelled->load() || withdrawn_; }));
+    static_cast<void>(testing::in_the_end([&] { return cancelled->load() || withdrawn_ || declines; }));
     waiting_ = false;
-    return {
-        .text = "",
-        .failure = LlmFailure{withdrawn_ ? LlmFault::withdrawn : LlmFault::cancelled, "nobody was there"}};
+    const bool stale = withdrawn_.exchange(false) || declines;
+    return {.text = "",
+            .failure = LlmFailure{stale ? LlmFault::withdrawn : LlmFault::cancelled, "nobody was there"}};
   }
   [[nodiscard]] bool keeps_questions() const override { return true; }
   [[nodiscard]] bool is_waiting() const override { return waiting_; }
@@ -72,6 +72,7 @@ class KeptModel final : public LlmClient {
   }
   Json about;
   std::vector<std::string> withdrawals;
+  bool declines = false;  ///< who answers takes every question back
 
  private:
   std::atomic<bool> waiting_{false}, withdrawn_{false};
@@ -438,6 +439,33 @@ TEST_CASE(
   REQUIRE(run.world.store.replies.size() == 1);
   CHECK(run.world.store.replies[0].failure->fault == LlmFault::withdrawn);
   CHECK(run.world.store.calls.size() == 2);
+}
+
+TEST_CASE("who declines one question after the other is not asked for ever") {
+  Run run({});
+  run.kept = std::make_shared<KeptModel>();
+  run.kept->declines = true;
+  run.mailbox_wait = 1h;
+  run.world.options.search.session_search = 1;
+  const LoopResult result = run.run();
+  CHECK_FALSE(result.suspended);
+  CHECK(run.world.store.calls.size() == 5);
+  CHECK_THAT(result.source_end + result.stop_reason, Catch::Contains("withdrawn"));
+}
+
+TEST_CASE("a search that breaks withdraws its questions, and leaves them where a session goes on with it") {
+  for (const bool in_session : {false, true}) {
+    Run run({}, [](const EvaluationRequest& request) -> EvaluationResult {
+      if (request.candidate.tunables.at("X") != 0) throw std::runtime_error("the device is lost");
+      return timed(1000);
+    });
+    run.kept = std::make_shared<KeptModel>();
+    run.mailbox_wait = 1h;
+    run.world.options.search_tunables = true;
+    if (in_session) run.world.options.search.session_search = 1;
+    CHECK_THROWS_WITH(run.run(), "the device is lost");
+    CHECK(run.kept->withdrawals.size() == (in_session ? 0U : 1U));
+  }
 }
 
 TEST_CASE("of two models the one that helps is asked more often") {

@@ -11,6 +11,7 @@
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/shown_text.h"
 #include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
@@ -34,8 +35,10 @@ constexpr std::size_t kShownText = 80;  // bytes of a field that someone else wr
 /// A text of the question's file, which may be anything.
 std::string field(const agent::MailQuestion& question, const char* key) {
   const auto found = question.about.find(key);
-  return found != question.about.end() && found->is_string() ? sanitize(found->get<std::string>(), kShownText)
-                                                             : "";
+  if (found == question.about.end() || !found->is_string()) return "";
+  std::string text = sanitize(found->get<std::string>(), kShownText);
+  std::ranges::replace(text, '\n', ' ');
+  return text;
 }
 
 Json question_json(const agent::MailQuestion& question, const agent::Mailbox& mailbox) {
@@ -108,8 +111,9 @@ int show_mail(const app::Arguments& arguments) {
   const agent::MailQuestion question = mailbox.question(place.number);
   const bool withdrawn = mailbox.is_withdrawn(question);
   if (withdrawn) fmt::print("withdrawn{}{}\n\n", question.reason.empty() ? "" : ": ", question.reason);
-  fmt::print("{}", read_file(mailbox.file(place.number, withdrawn ? "withdrawn.md" : "question.md"),
-                             agent::kMaxMailBytes));
+  fmt::print("{}",
+             shown_text(read_file(mailbox.file(place.number, withdrawn ? "withdrawn.md" : "question.md"),
+                                  agent::kMaxMailBytes)));
   return 0;
 }
 

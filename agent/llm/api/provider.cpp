@@ -124,7 +124,7 @@ void make_client(LlmModel& model, const std::string& provider_name, std::string 
   } else if (provider_name == kMailboxProvider) {
     if (name.empty()) fail(ExitCode::usage, "name a folder: mailbox:FOLDER");
     Mailbox(name).require_writable();
-    model.client = std::make_shared<MailboxClient>(name);
+    model.client = std::make_shared<MailboxClient>(name, model.entry);
   } else {
     const std::vector<Provider> all = all_providers(settings);
     const auto found = std::ranges::find(all, provider_name, &Provider::name);

@@ -19,6 +19,7 @@ namespace ak::agent {
 namespace {
 
 constexpr std::string_view kAnswers = "answers:", kBy = "by:";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin a file with it
 constexpr std::size_t kShownName = 60;  // bytes of a name that someone else wrote; chosen
 
 std::string_view trimmed(std::string_view text) {
@@ -36,8 +37,12 @@ std::optional<std::string> take_line(std::string_view& text, std::string_view ke
   return std::string(trimmed(line.substr(key.size())));
 }
 
-AnswerLook bad(std::string problem, const FileStamp& stamp = {}) {
-  return {.state = AnswerLook::State::bad, .problem = std::move(problem), .stamp = stamp};
+AnswerLook bad(std::string problem) {
+  return {.state = AnswerLook::State::bad, .problem = std::move(problem)};
+}
+
+std::string too_large() {
+  return fmt::format("it is larger than {} MiB; an answer is a few thousand lines", kMaxMailBytes >> 20);
 }
 
 FileStamp stamp_of(const struct stat& info) {
@@ -48,8 +53,8 @@ FileStamp stamp_of(const struct stat& info) {
           .changed_ns = info.st_mtim.tv_nsec};
 }
 
-/// Nothing where the system refuses it.
-std::optional<std::string> read_up_to_limit(int fd) {
+/// To its end, or a little further than an answer may go; nothing where the system refuses it.
+std::optional<std::string> read_answer_bytes(int fd) {
   std::string text;
   for (char chunk[64 << 10]; text.size() <= kMaxMailBytes;) {
     const ssize_t got = ::read(fd, chunk, sizeof chunk);
@@ -73,11 +78,21 @@ bool is_text(std::string_view text) {
 }  // namespace
 
 std::string answer_text_error(std::string_view text) {
-  if (text.size() > kMaxMailBytes)
-    return fmt::format("it is larger than {} MiB; an answer is a few thousand lines", kMaxMailBytes >> 20);
+  if (text.size() > kMaxMailBytes) return too_large();
   if (trimmed(text).empty()) return "it is empty";
   if (!is_text(text)) return "it holds bytes that are no text in UTF-8";
   return "";
+}
+
+AnswerLook read_answer_file(std::string_view bytes, const std::string& name) {
+  if (const std::string problem = answer_text_error(bytes); !problem.empty()) return bad(problem);
+  std::string_view text = bytes;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (const auto other = take_line(text, kAnswers); other && *other != name)
+    return bad(fmt::format("it says that it answers {}, and this is {}", sanitize(*other, kShownName), name));
+  std::string by = sanitize(take_line(text, kBy).value_or(""), kShownName);
+  if (trimmed(text).empty()) return bad("nothing follows its first lines");
+  return {.state = AnswerLook::State::ready, .text = std::string(text), .by = std::move(by)};
 }
 
 AnswerLook look_at_answer(const std::filesystem::path& file, const std::string& name) {
@@ -87,17 +102,16 @@ AnswerLook look_at_answer(const std::filesystem::path& file, const std::string& 
   if (!fd) return bad(fmt::format("it cannot be read: {}", std::strerror(errno)));
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return bad("it is no file");
-  const FileStamp stamp = stamp_of(info);
-  const auto read = read_up_to_limit(fd.get());
-  if (!read) return bad(fmt::format("it cannot be read: {}", std::strerror(errno)), stamp);
-  if (const std::string problem = answer_text_error(*read); !problem.empty()) return bad(problem, stamp);
-  std::string_view text = *read;
-  if (const auto other = take_line(text, kAnswers); other && *other != name)
-    return bad(fmt::format("it says that it answers {}, and this is {}", sanitize(*other, kShownName), name),
-               stamp);
-  std::string by = sanitize(take_line(text, kBy).value_or(""), kShownName);
-  if (trimmed(text).empty()) return bad("nothing follows its first lines", stamp);
-  return {.state = AnswerLook::State::ready, .text = std::string(text), .by = std::move(by), .stamp = stamp};
+  AnswerLook look;
+  if (info.st_size > static_cast<off_t>(kMaxMailBytes)) {
+    look = bad(too_large());
+  } else if (const auto bytes = read_answer_bytes(fd.get()); !bytes) {
+    look = bad(fmt::format("it cannot be read: {}", std::strerror(errno)));
+  } else {
+    look = read_answer_file(*bytes, name);
+  }
+  if (::fstat(fd.get(), &info) == 0) look.stamp = stamp_of(info);
+  return look;
 }
 
 std::string answer_file_text(const std::string& name, std::string_view by, std::string_view text) {

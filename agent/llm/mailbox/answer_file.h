@@ -36,8 +36,12 @@ struct AnswerLook {
   FileStamp stamp = {};
 };
 
-/// Reads an answer to the question called `name`, which anyone may have put there: a link or a pipe is not followed, a
-/// huge, empty or binary file is not taken, and one that says that it answers another question neither.
+/// Reads the bytes of an answer to the question called `name`: huge, empty or binary ones are not taken, and such that
+/// say that they answer another question neither.
+[[nodiscard]] AnswerLook read_answer_file(std::string_view bytes, const std::string& name);
+
+/// The same of a file, which anyone may have put there: a link or a pipe is not followed. Its stamp is from after the
+/// reading: where it was written to meanwhile, the next look has another one.
 [[nodiscard]] AnswerLook look_at_answer(const std::filesystem::path& file, const std::string& name);
 
 /// The text of an answer file: `answers: NAME`, `by: WHO` where someone is named, and the answer.

@@ -33,13 +33,15 @@ constexpr std::size_t kMaxQuestionBytes = 1u << 20;  // of NNNN.json, which has 
 constexpr std::size_t kMaxParentBytes = 4u << 20;    // with room for what a candidate may have
 constexpr std::size_t kShownReason = 200;
 constexpr std::array<std::string_view, 3> kStates{"open", "answered", "withdrawn"};
+constexpr int kMaxNumber = 999'999'999;  // behind which nothing overflows; chosen
 
 /// The number in front of the first point; nothing where there is none of four digits or more.
 std::optional<int> number_of(std::string_view name) {
   const std::string_view digits = name.substr(0, name.find('.'));
   int number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() < 4 || number < 1)
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() < 4 || number < 1 ||
+      number > kMaxNumber)
     return std::nullopt;
   return number;
 }
@@ -65,10 +67,28 @@ std::string text_at(const JsonReader& at, std::string_view key) {
   return found ? found->text() : "";
 }
 
-MailQuestion read_question(const fs::path& file, int number) {
+std::vector<MailQuestion> open_in(const fs::path& folder, const std::string& search) {
   try {
-    MailQuestion question{.number = number,
-                          .about = up_to_date(kMailFormat, parse_json(read_file(file, kMaxQuestionBytes)))};
+    std::vector<MailFault> faults;
+    std::vector<MailQuestion> found = Mailbox(folder).questions(faults);
+    std::erase_if(found, [&](const MailQuestion& question) {
+      return !question.is_open() || question.search != search;
+    });
+    return found;
+  } catch (const Error&) {
+    return {};  // who asks or answers there is told
+  }
+}
+
+std::string as_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+MailQuestion read_mail_question(std::string_view text, const std::string& file, int number) {
+  try {
+    MailQuestion question{.number = number, .about = up_to_date(kMailFormat, parse_json(text))};
     const JsonReader at(question.about);
     question.id = at.member("id").text();
     if (question.id.empty()) at.member("id").fail("a text");
@@ -77,30 +97,15 @@ MailQuestion read_question(const fs::path& file, int number) {
     if (std::ranges::find(kStates, question.state) == kStates.end())
       at.member("state").fail(fmt::format("{}", fmt::join(kStates, ", ")));
     question.reason = sanitize(text_at(at, "reason"), kShownReason);
+    std::ranges::replace(question.reason, '\n', ' ');
     question.answer_hash = text_at(at, "answer_hash");
     return question;
   } catch (const JsonInputError& input_error) {
-    fail(ExitCode::bad_input, "{}: {}", file.string(), input_error.what());
+    fail(ExitCode::bad_input, "{}: {}", file, input_error.what());
   } catch (const Json::exception& error) {
-    fail(ExitCode::bad_input, "{}: not JSON: {}", file.string(), error.what());
+    fail(ExitCode::bad_input, "{}: not JSON: {}", file, error.what());
   }
 }
-
-std::vector<MailQuestion> open_in(const fs::path& folder, const std::string& search) {
-  std::vector<MailFault> faults;
-  std::error_code unreadable;
-  if (!fs::is_directory(folder, unreadable)) return {};
-  std::vector<MailQuestion> found = Mailbox(folder).questions(faults);
-  std::erase_if(
-      found, [&](const MailQuestion& question) { return !question.is_open() || question.search != search; });
-  return found;
-}
-
-std::string as_text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
 
 std::string MailQuestion::name() const {
   std::string digits;
@@ -139,7 +144,7 @@ MailQuestion Mailbox::question(int number) const {
   const fs::path json = file(number, "json");
   if (!fs::exists(json, unreadable))
     fail(ExitCode::bad_input, "the mailbox {} has no question {:04}", folder_.string(), number);
-  MailQuestion question = read_question(json, number);
+  MailQuestion question = read_mail_question(read_file(json, kMaxQuestionBytes), json.string(), number);
   if (question.is_open() && is_withdrawn(question)) question.state = "withdrawn";  // by hand
   return question;
 }
@@ -163,10 +168,12 @@ std::optional<MailQuestion> Mailbox::find(const std::string& id) const {
   return std::nullopt;
 }
 
-/// Under the first number behind all that are there.
+/// Under the first number behind all questions that are there.
 MailQuestion Mailbox::add(Json about) const {
   const auto taken = numbers("json");
-  for (int number = taken.empty() ? 1 : taken.back() + 1;; ++number) {
+  std::error_code unreadable;
+  for (int number = taken.empty() ? 1 : taken.back() + 1; number <= kMaxNumber; ++number) {
+    if (fs::exists(fs::symlink_status(file(number, "answer.md"), unreadable))) continue;
     MailQuestion question{.number = number, .id = about.at("id"), .state = "open"};
     Json json = Json::object();
     set_version(kMailFormat, json);
@@ -181,6 +188,8 @@ MailQuestion Mailbox::add(Json about) const {
     question.about = std::move(json);
     if (create(file(number, "json"), as_text(question.about))) return question;
   }
+  fail(ExitCode::output, "the mailbox {} has a question {}, and no number is left behind it",
+       folder_.string(), kMaxNumber);
 }
 
 MailQuestion Mailbox::post(Json about, const Render& render) const {
@@ -189,10 +198,15 @@ MailQuestion Mailbox::post(Json about, const Render& render) const {
   auto known = find(about.at("id"));
   const MailQuestion question = known ? *std::move(known) : add(std::move(about));
   std::error_code unreadable;
-  if (!question.is_open()) return question;
-  if (!parent.empty()) write_file_atomically(file(question.number, "parent.cu"), parent);
-  if (const fs::path text = file(question.number, "question.md"); !fs::exists(text, unreadable))
-    write_file_atomically(text, render(question));
+  if (!question.is_open() || fs::exists(file(question.number, "question.md"), unreadable)) return question;
+  try {
+    if (!parent.empty()) write_file_atomically(file(question.number, "parent.cu"), parent);
+    write_file_atomically(file(question.number, "question.md"), render(question));
+  } catch (const Error&) {  // nobody is to answer half a question
+    fs::remove(file(question.number, "parent.cu"), unreadable);
+    fs::remove(file(question.number, "json"), unreadable);
+    throw;
+  }
   return question;
 }
 

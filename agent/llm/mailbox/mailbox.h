@@ -29,14 +29,17 @@ struct MailQuestion {
   [[nodiscard]] bool is_open() const { return state == "open"; }
 };
 
+/// Reads the text of NNNN.json, called `file` in messages. Throws Error(bad_input).
+[[nodiscard]] MailQuestion read_mail_question(std::string_view text, const std::string& file, int number);
+
 /// A file of a mailbox that cannot be what its name says.
 struct MailFault {
   std::string file, problem;
 };
 
 /// A folder in which questions lie as files, and answers beside them (docs/mailbox.md). Any number of processes, on
-/// several machines, may use it at once: a number is given once, and every file is complete when it is there. One
-/// object belongs to one thread.
+/// several machines, may use it at once: a number is given once, and every file is complete when it is there. From any
+/// thread: an object knows the folder alone.
 class Mailbox {
  public:
   /// Nothing is looked at yet.
@@ -48,7 +51,8 @@ class Mailbox {
 
   /// Asks: `about` with a text "id" becomes the next NNNN.json, its "parent_source" NNNN.parent.cu, and what `render`
   /// writes NNNN.question.md, last. A question of the same id is there already: it is the same one, and what a process
-  /// that was killed left out is added. Throws Error(output).
+  /// that was killed left out is added. What cannot be put there whole is taken away. A number with an answer already is left out: that answers something else. Throws
+  /// Error(output), Error(bad_input) where the folder cannot be read.
   using Render = std::function<std::string(const MailQuestion&)>;
   [[nodiscard]] MailQuestion post(Json about, const Render& render) const;
 

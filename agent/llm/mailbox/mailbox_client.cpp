@@ -49,9 +49,10 @@ std::string withdrawal(const MailQuestion& question) {
                      question.reason);
 }
 
-/// A request that is not of a search names itself by what it says.
+/// A request that is not of a search names itself by what it says. What looks like a key is in no file.
 Json about_of(const LlmRequest& request) {
   Json about = request.about.is_object() ? request.about : Json::object();
+  Redactor().redact(about);
   if (about.contains("id")) return about;
   std::string text = request.system;
   for (const LlmMessage& message : request.messages) text += message.text;
@@ -64,7 +65,9 @@ Json about_of(const LlmRequest& request) {
 std::filesystem::path mailbox_folder(std::string_view model) {
   const std::size_t colon = model.find(':');
   if (colon == std::string_view::npos || model.substr(0, colon) != kMailboxProvider) return {};
-  return model.substr(colon + 1);
+  std::string_view folder = model.substr(colon + 1);
+  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+  return folder;
 }
 
 std::string question_text(const MailQuestion& question, const LlmRequest& request) {
@@ -94,6 +97,7 @@ LlmReply MailboxClient::ask(const LlmRequest& request, const std::atomic<bool>* 
   }
   waiting_ = false;
   estimate_usage(request, reply.ok(), reply);
+  if (reply.ok()) reply.cost_usd = model_.cost_usd(reply.usage);
   return reply;
 }
 

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
+#include "agent/llm/api/model_catalog.h"
 #include "agent/llm/mailbox/mailbox.h"
 #include "core/llm.h"
 
@@ -21,11 +23,11 @@ struct MailTiming {
 
 /// Asks whoever looks into a folder: the question becomes a file there, and the answer is a file put beside it, in
 /// minutes or days. Questions stay where they are when the process ends; the next one that asks the same gets the
-/// answer. Tokens are estimated.
+/// answer. Tokens are estimated, and cost what the entry of the model says.
 class MailboxClient final : public LlmClient {
  public:
-  explicit MailboxClient(std::filesystem::path folder, MailTiming timing = {})
-      : mailbox_(std::move(folder)), timing_(timing) {}
+  explicit MailboxClient(std::filesystem::path folder, ModelEntry model = {}, MailTiming timing = {})
+      : mailbox_(std::move(folder)), model_(std::move(model)), timing_(timing) {}
 
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
   [[nodiscard]] bool keeps_questions() const override { return true; }
@@ -37,6 +39,7 @@ class MailboxClient final : public LlmClient {
   [[nodiscard]] LlmReply take(const MailQuestion& question, const AnswerLook& answer) const;
 
   Mailbox mailbox_;
+  ModelEntry model_;
   MailTiming timing_;
   std::atomic<bool> waiting_{false};
 };
@@ -44,7 +47,7 @@ class MailboxClient final : public LlmClient {
 /// "mailbox": the provider's name.
 inline constexpr std::string_view kMailboxProvider = "mailbox";
 
-/// The folder of a model called "mailbox:FOLDER"; empty for any other.
+/// The folder of a model called "mailbox:FOLDER", without a stroke at its end; empty for any other.
 [[nodiscard]] std::filesystem::path mailbox_folder(std::string_view model);
 
 /// The text of NNNN.question.md: all that who answers has to know. Keys are redacted.

@@ -25,6 +25,8 @@ using namespace std::chrono_literals;
 using Catch::Contains;
 using State = AnswerLook::State;
 
+const ModelEntry kPriced{
+    .provider = "mailbox", .name = "box", .price = ModelPrice{.input = 1e6, .output = 0}};
 constexpr MailTiming kQuick{.poll = 1ms, .settle = 5ms};
 
 LlmRequest request(const std::string& id = "call1") {
@@ -51,7 +53,7 @@ struct Box {
 
   testing::TemporaryFolder folder;
   Mailbox mailbox{folder.path() / "box"};
-  MailboxClient client{folder.path() / "box", kQuick};
+  MailboxClient client{folder.path() / "box", kPriced, kQuick};
   std::atomic<bool> cancelled{false};
 
   Box() { mailbox.require_writable(); }
@@ -78,6 +80,7 @@ TEST_CASE("a question is whole when it is there, and an answer beside it ends th
   CHECK_FALSE(answer.usage.reported);  // estimated, and marked so
   CHECK(answer.usage.input_tokens > 0);
   CHECK(answer.usage.output_tokens > 0);
+  CHECK(answer.cost_usd == static_cast<double>(answer.usage.input_tokens));
   CHECK(box.json(1)["state"] == "answered");
   CHECK(box.json(1)["by"] == "a person");
   CHECK(box.has("0001.answer.md"));
@@ -95,6 +98,16 @@ TEST_CASE("who asks the same question again finds it, with its answer, in whatev
   box.mailbox.answer(box.mailbox.question(1), "", "the answer", false);
   CHECK(box.ask().get().text == "the answer");
   CHECK(box.ask().get().text == "the answer");  // killed after it was taken, before it was committed
+}
+
+TEST_CASE("a question that cannot be put there whole is not put there at all") {
+  Box box;
+  // Stands for a disk that is filled up meanwhile.
+  fs::create_directory(box.mailbox.file(1, "parent.cu"));
+  CHECK_THROWS_AS(box.post(), Error);
+  std::vector<MailFault> faults;
+  CHECK(box.mailbox.questions(faults).empty());
+  CHECK(box.post().number == 1);
 }
 
 TEST_CASE("questions of many processes at once get a number each") {
@@ -128,6 +141,10 @@ TEST_CASE("an answer that cannot be one is not taken, says why, and may be repla
       {"with an escape in a name", "answers: \x1b[31m\nx", "it says that it answers ?[31m"},
       {"binary", std::string("a\0b", 3), "no text in UTF-8"},
       {"not UTF-8", "\xff\xfe", "no text in UTF-8"},
+      {"for another question, behind a mark of its editor",
+       "\xef\xbb\xbf"
+       "answers: 0002-call2\nx",
+       "0002-call2"},
       {"huge", std::string(kMaxMailBytes + 1, 'x'), "larger than 16 MiB"}};
   Box box;
   auto reply = box.ask();
@@ -147,6 +164,13 @@ TEST_CASE("an answer that cannot be one is not taken, says why, and may be repla
   CHECK(reply.get().text == "a good one");
 }
 
+TEST_CASE("an answer that was there before its question is not taken for its answer") {
+  Box box;
+  box.write("0001.answer.md", "to a question that someone has removed");
+  CHECK(box.post().number == 2);
+  CHECK_THAT(misplaced_answers(box.mailbox).at(0).problem, Contains("no question"));
+}
+
 TEST_CASE("a link, a pipe or a folder in the place of an answer is not followed") {
   Box box;
   const MailQuestion question = box.post();
@@ -164,7 +188,7 @@ TEST_CASE("a link, a pipe or a folder in the place of an answer is not followed"
 
 TEST_CASE("a file that may still grow is not taken") {
   Box box;
-  MailboxClient patient(box.mailbox.folder(), {.poll = 1ms, .settle = 1h});
+  MailboxClient patient(box.mailbox.folder(), {}, {.poll = 1ms, .settle = 1h});
   auto reply = std::async(std::launch::async, [&] { return patient.ask(request(), &box.cancelled); });
   REQUIRE(testing::in_the_end([&] { return box.asked(1); }));
   box.write("0001.answer.md", "half of an ans");
@@ -248,6 +272,21 @@ TEST_CASE("what lies in a mailbox is believed in nothing") {
   CHECK(named.size() == 6);
   CHECK(named.back().file == "0099.answer.md");
   CHECK(box.post("call2").number == 7);  // a broken one keeps its number
+  box.write("2147483647.json", "{}");
+  CHECK(box.post("call3").number == 8);
+  box.write("999999999.json", "{}");
+  CHECK_THROWS_WITH(box.post("call4"), Contains("no number is left"));
+}
+
+TEST_CASE("a folder that cannot be read has no questions for who only looks whether to go on") {
+  CHECK(open_questions("nowhere", "search1").empty());
+  CHECK_FALSE(has_answer("nowhere", "search1"));
+}
+
+TEST_CASE("the folder of a mailbox is the same with and without a stroke at its end") {
+  CHECK(mailbox_folder("mailbox:/a/box/").filename() == "box");
+  CHECK(mailbox_folder("mailbox:/") == "/");
+  CHECK(mailbox_folder("openai:box").empty());
 }
 
 TEST_CASE("a mailbox that cannot be written is refused before the run, and a failure that may pass later") {
@@ -258,7 +297,8 @@ TEST_CASE("a mailbox that cannot be written is refused before the run, and a fai
   CHECK(open_model("mailbox:" + (box.folder.path() / "new").string(), {}).client->keeps_questions());
   CHECK(fs::is_directory(box.folder.path() / "new"));
 
-  MailboxClient full(box.mailbox.folder() / "file" / "box", kQuick);  // stands for a disk that was filled up
+  // Stands for a disk that was filled up.
+  MailboxClient full(box.mailbox.folder() / "file" / "box", {}, kQuick);
   const LlmReply reply = full.ask(request(), nullptr);
   REQUIRE(reply.failure);
   CHECK(reply.failure->fault == LlmFault::unreachable);
@@ -278,7 +318,11 @@ TEST_CASE("keys do not reach a question") {
   Box box;
   LlmRequest asked = request();
   asked.messages[0].text = "see sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+  asked.about["parent_source"] = "// sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
   CHECK_THAT(question_text({.number = 1, .id = "x"}, asked), !Contains("abcdefghijklmnop"));
+  box.cancelled = true;
+  static_cast<void>(box.client.ask(asked, &box.cancelled));
+  CHECK_THAT(read_file(box.mailbox.file(1, "parent.cu")), !Contains("abcdefghijklmnop"));
 }
 
 TEST_CASE("any file of a question names it") {
