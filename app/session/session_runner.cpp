@@ -254,10 +254,14 @@ bool SessionRunner::run_all(bool answered) {
 /// What the searches left says how the session ended, where nothing stopped it.
 void SessionRunner::end_suspended() {
   const db::Session session = store_.read(id_);
-  const auto waiting = std::ranges::count(session.runs, "suspended", &db::SessionSearch::state);
-  if (waiting > 0)
-    end_ = {"suspended", fmt::format("{} of {} searches wait for answers", waiting, session.runs.size()),
-            value(ExitCode::suspended)};
+  std::vector<std::string> waiting;
+  for (const db::SessionSearch& run : session.runs)
+    if (run.state == "suspended") waiting.push_back(fmt::format("{}: {}", run.name, run.reason));
+  if (waiting.empty()) return;
+  end_ = {"suspended",
+          fmt::format("{} of {} searches wait; {}", waiting.size(), session.runs.size(),
+                      fmt::join(waiting, "; ")),
+          value(ExitCode::suspended)};
 }
 
 End SessionRunner::run() {

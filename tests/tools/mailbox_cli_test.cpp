@@ -123,13 +123,18 @@ TEST_CASE(
   const ProgramResult third = asked.run(Asked::resume(other));
   REQUIRE(third.exit_code == code(ExitCode::suspended));
   REQUIRE(asked.answer(other, 3, "3_slow").exit_code == 0);
+  REQUIRE(asked.run(Asked::resume(other)).exit_code == code(ExitCode::suspended));
+  REQUIRE(asked.answer(other, 4, "1_compile_error").exit_code == 0);
   const ProgramResult last = asked.run(Asked::resume(other));
   INFO(last.out << last.err);
+  CHECK(last.exit_code == 0);
+  CHECK(Asked::about(other, 5)["state"] == "withdrawn");
+  CHECK_THAT(Asked::about(other, 5)["reason"].get<std::string>(), Contains("its search has ended"));
   const std::string evaluated = asked.query(
       other,
       "SELECT group_concat(status, ' ') FROM (SELECT e.status FROM evaluations e JOIN proposals p ON p.id = "
       "e.proposal_id WHERE p.llm_call_id IS NOT NULL ORDER BY e.id)");
-  CHECK(evaluated == "compile_error ok ok\r\n");
+  CHECK(evaluated == "compile_error ok ok compile_error\r\n");
   CHECK(fs::exists(other / "k.cu"));
 }
 
@@ -168,12 +173,12 @@ TEST_CASE("a session that was killed while it waited takes the answer that came 
                     "WHERE p.llm_call_id = 1 AND e.status = 'ok'") == "1\r\n");
 }
 
-TEST_CASE("the search goes on meanwhile, and its end withdraws what nobody answered") {
+TEST_CASE("a hybrid search goes on meanwhile, and comes to its end without an answer") {
   Asked asked;
   std::vector<std::string> hybrid = asked.start("60m", "12");
   std::erase(hybrid, "--deterministic");
   *(std::ranges::find(hybrid, "llm")) = "hybrid";
-  hybrid.insert(hybrid.end(), {"--target-performance", "1s"});  // reached by the first kernel
+  hybrid.insert(hybrid.end(), {"--target-performance", "1000ms"});  // reached by the first kernel
   const ProgramResult result = asked.run(hybrid);
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
