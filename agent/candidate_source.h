@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/evaluation.h"
@@ -47,8 +48,13 @@ class CandidateSource {
   [[nodiscard]] virtual bool thinking() const { return false; }
   /// Until something may be ready, no longer than `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
-  /// Ends what is in progress.
-  virtual void stop() = 0;
+  /// Only answers that may take days are awaited, and they were waited for long enough: the search is to end here, and
+  /// to go on in another process.
+  [[nodiscard]] virtual bool is_suspended() const { return false; }
+  /// Ends what is in progress. @param why the search has ended
+  virtual void stop(std::string_view why) = 0;
+  /// The same where another process goes on with the search: what can be taken up there is left as it is.
+  virtual void suspend() = 0;
 
   [[nodiscard]] virtual std::int64_t tokens() const = 0;
   [[nodiscard]] virtual double cost_usd() const = 0;

@@ -96,7 +96,7 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     for (const auto& examiner : options_.examiners)
       result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
   };
-  begin_reports(unavailable_reason());
+  begin_reports(result.suspended ? "the search is suspended" : unavailable_reason());
   if (!result.held_out.note.empty()) return;
   const auto next_step = [&] {
     deadline_ = clock_.now() + std::max<steady_clock::duration>(kStepTime, search_time);

@@ -33,6 +33,7 @@ class Run {
   void abandon(std::string_view reason);
 
  private:
+  [[nodiscard]] bool suspend();
   [[nodiscard]] bool next_event();
   void fill();
   void absorb(Completed& completed, const Flight& flight);
@@ -71,9 +72,19 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
 void Run::search() {
   while (!progress_.should_stop(champion_.score_ns())) {
     fill();
+    if (suspend()) return;
     challenges_.start();
     if (!next_event()) return;
   }
+}
+
+/// True when only answers are awaited that another process of the session may take.
+bool Run::suspend() {
+  const CandidateSource* source = context_.options.source;
+  if (source == nullptr || !source->is_suspended()) return false;
+  result_.suspended = true;
+  result_.stop_reason = "suspended: answers are awaited";
+  return true;
 }
 
 /// Waits for something to happen and takes it in; false when nothing will.
@@ -153,7 +164,10 @@ std::string Run::arm_of(const Flight& flight) const {
 
 /// Cancels what is in flight and keeps what ended anyway.
 void Run::drain() {
-  if (context_.options.source) context_.options.source->stop();
+  const bool goes_on =
+      result_.suspended || (context_.stop_requested() && context_.options.search.session_search);
+  if (CandidateSource* source = context_.options.source)
+    goes_on ? source->suspend() : source->stop(result_.stop_reason);
   schedule_.cancel();
   exchange_.cancel();
   const auto deadline = context_.clock.now() + kDrainTime;
@@ -188,16 +202,25 @@ LoopResult Run::finish() {
         {entry.completed.request.candidate, entry.completed.result.score_ns, entry.variant, entry.predicted});
   std::stable_partition(result_.leaders.begin(), result_.leaders.end(),
                         [&](const Leader& leader) { return leader.variant == result_.best_variant; });
-  record_.end(result_.interrupted ? "stopped" : "finished", result_.stop_reason, result_.best_variant);
+  record_.end(result_.suspended     ? "suspended"
+              : result_.interrupted ? "stopped"
+                                    : "finished",
+              result_.stop_reason, result_.best_variant);
   return std::move(result_);
 }
 
 void Run::abandon(std::string_view reason) {
-  try {
-    record_.end("failed", reason, champion_.variant());
-  } catch (const std::exception&) {
-    // The store may be what failed; the first error is the one to report.
-  }
+  // The store may be what failed; the first error is the one to report.
+  const auto try_to = [](const auto& last_step) {
+    try {
+      last_step();
+    } catch (const std::exception&) {
+    }
+  };
+  try_to([&] { record_.end("failed", reason, champion_.variant()); });
+  // Another process of a session goes on with its questions.
+  CandidateSource* source = context_.options.source;
+  if (source != nullptr && !context_.options.search.session_search) try_to([&] { source->stop(reason); });
 }
 
 }  // namespace

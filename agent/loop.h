@@ -166,7 +166,8 @@ struct LoopResult {
       start;                ///< evaluation of the first template's default point (baseline of the report)
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
-  std::string source_end;              ///< why the source ended before the search did; empty: it did not
+  bool suspended = false;  ///< it waits for answers, and goes on in another process of its session
+  std::string source_end;  ///< why the source ended before the search did; empty: it did not
   bool source_never_answered = false;  ///< it has ended without a single answer
   HeldOutReport held_out;
   std::vector<ExaminationReport> examinations;  ///< one of each examiner

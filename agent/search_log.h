@@ -38,7 +38,7 @@ class SearchLog {
   void note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
                  std::chrono::steady_clock::time_point end);
 
-  /// Ends the search. @param status "finished", "stopped" or "failed"
+  /// Ends the search. @param status "finished", "stopped", "suspended" or "failed"
   void end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant);
 
  private:

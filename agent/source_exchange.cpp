@@ -29,7 +29,8 @@ SourceExchange::SourceExchange(const SearchContext& context, Proposals& proposal
 std::optional<Offer> SourceExchange::next_offer(bool evaluating) {
   CandidateSource& source = *context_.options.source;
   auto offer = source.poll(evaluating);
-  while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !context_.stop_requested()) {
+  while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !source.is_suspended() &&
+         !context_.stop_requested()) {
     source.wait(kPollInterval);
     progress_.report_wait();
     offer = source.poll(evaluating);

@@ -22,6 +22,7 @@ enum class ExitCode : int {
   output = 7,          ///< an output file cannot be written
   expectation = 8,     ///< an experiment ran to its end and an expectation was not met
   audit = 9,           ///< a problem's checks accept a deliberate mistake, or reject its twin
+  suspended = 10,      ///< a session waits for answers, and goes on with `session resume`
   interrupted = 130,   ///< stopped by Ctrl-C; the best verified kernel so far was written
 };
 

@@ -44,6 +44,11 @@ constexpr std::array kExitCodes{
         "selfcheck` saw a known cheat get through, or an honest kernel rejected ([trust.md](trust.md)).",
         "Correct tolerance, distributions or workloads of the problem ([checking.md](checking.md#audit)), or "
         "continue anyway with `--unaudited`."},
+    ExitCodeInfo{ExitCode::suspended, "suspended",
+                 "An overnight session has nothing left to do until questions in a mailbox are answered "
+                 "([mailbox.md](mailbox.md)).",
+                 "Answer them (`alphakernel mailbox list FOLDER` names them) and continue with `alphakernel "
+                 "session resume`."},
     ExitCodeInfo{ExitCode::interrupted, "interrupted", "Stopped by Ctrl-C or `session stop`.",
                  "Nothing is lost: the best verified kernel so far was written, no problem folder is left "
                  "half-made; an experiment leaves its "

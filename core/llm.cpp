@@ -28,6 +28,8 @@ constexpr std::array kFaults{
     LlmFaultInfo{LlmFault::refused, "refused", "the model declined to answer", false, false},
     LlmFaultInfo{LlmFault::cancelled, "cancelled", "the run was stopped", false, true},
     LlmFaultInfo{LlmFault::exhausted, "exhausted", "no recorded answer is left", false, true},
+    LlmFaultInfo{LlmFault::withdrawn, "withdrawn", "the question became stale before it was answered", false,
+                 false},
 };
 
 }  // namespace

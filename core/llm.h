@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text/json.h"
+
 namespace ak {
 
 struct LlmMessage {
@@ -25,6 +27,14 @@ struct LlmRequest {
   std::optional<double> temperature = {};
   std::vector<std::string> stop = {};
   std::string effort = {};  ///< how long a reasoning model thinks: "low", "high"; empty: its default
+  /// What the question is about, for who answers outside of an API (docs/mailbox.md); not part of what is asked.
+  Json about = {};
+};
+
+/// What names a question of a search in every copy of its database.
+struct QuestionName {
+  std::string search;
+  std::string id;  ///< empty: every question of the search
 };
 
 /// How an answer ended. Stored by name.
@@ -48,6 +58,7 @@ enum class LlmFault : std::uint8_t {
   refused,
   cancelled,
   exhausted,
+  withdrawn,
 };
 struct LlmFaultInfo {
   LlmFault fault;
@@ -103,6 +114,16 @@ class LlmClient {
   [[nodiscard]] virtual LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) = 0;
   /// The next answer is known from an earlier process: what answers from a list continues behind it.
   virtual void pass_over() {}
+  /// Questions outlive the process that asks them: what was not answered is asked again by the next one, under the same
+  /// name, and may have an answer by then.
+  [[nodiscard]] virtual bool keeps_questions() const { return false; }
+  /// The question that is asked now is one of those, and no answer to it is there yet.
+  [[nodiscard]] virtual bool is_waiting() const { return false; }
+  /// An answer of an earlier process to this request is due at this point of its search: it is here in a moment.
+  [[nodiscard]] virtual bool owes_answer(const LlmRequest& /*request*/) const { return false; }
+  /// Nobody waits for these answers any more. Who may still be at work on them is told why. A question that has its
+  /// answer by now is left alone where it alone is named. May be called while another thread asks.
+  virtual void withdraw(const QuestionName& /*name*/, std::string_view /*why*/) {}
 };
 
 }  // namespace ak

@@ -108,11 +108,13 @@ class VariantStore {
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
   /// Before a request is sent: what it may have cost is then never forgotten.
   virtual RowId begin_llm_call(const LlmCallRecord& record) = 0;
+  /// Of a request that was begun.
+  [[nodiscard]] virtual QuestionName name_of_llm_call(RowId call) = 0;
   /// Before the answer is read.
   virtual void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) = 0;
   /// The result of an exchange, in [0, 1], once its candidates were judged. @param call its first
   virtual void note_llm_reward(RowId call, double reward) = 0;
-  /// `status`: "finished", "stopped", "failed"; `reason` in words: which budget or why.
+  /// `status`: "finished", "stopped", "suspended", "failed"; `reason` in words: which budget or why.
   virtual void end_search(RowId search, std::string_view status, std::string_view reason,
                           std::optional<RowId> best_variant) = 0;
 };

@@ -55,11 +55,14 @@ void add_proposer_flags(CLI::App& app, app::SearchFlags& flags) {
       "a model is named, else search)");
   const auto strategies = agent::strategy_names();
   add_choice(app, "--strategy", flags.strategy, {strategies.begin(), strategies.end()}, strategy_help());
-  app.add_option(
-         "--model", flags.models,
-         "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, replay:FILE; may "
-         "be given several times")
+  app.add_option("--model", flags.models,
+                 "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, mailbox:FOLDER, "
+                 "replay:FILE; may be given several times")
       ->allow_extra_args(false);
+  app.add_option(
+      "--mailbox-wait", flags.mailbox_wait,
+      "in a session: how long a search that has nothing else to do waits for answers in a mailbox before it "
+      "is suspended, such as 30m; session: not at all (default: 10m; docs/mailbox.md)");
   app.add_option("--record", flags.record, "append every exchange with the model to this file");
 }
 

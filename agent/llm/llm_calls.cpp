@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/llm/llm_calls.h"
 
+#include <set>
+
 #include "agent/llm/api/recording.h"
+#include "agent/llm/question_facts.h"
 #include "core/error.h"
 
 namespace ak::agent {
@@ -28,6 +31,12 @@ std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_inde
                                      .prompt_version = options_.prompts.version(),
                                      .bottleneck = bottleneck,
                                      .request = to_json(question.request)});
+  if (model.client->keeps_questions()) {
+    call.name = store_->name_of_llm_call(call.row);
+    search_name_ = call.name.search;
+    question.request.about =
+        question_facts(options_, spending_, question, model.name, call.name, call.number);
+  }
   call.sent = std::chrono::steady_clock::now();
   models_.set_busy(model_index, true);
   call.reply = std::async(std::launch::async, [this, client = model.client, request = question.request] {
@@ -36,13 +45,35 @@ std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_inde
   return call;
 }
 
-LlmReply LlmCalls::receive(LlmCall& call) {
+LlmReply LlmCalls::receive(LlmCall& call) { return end(call, false); }
+
+void LlmCalls::leave(LlmCall& call) {
+  static_cast<void>(end(call, options_.models[call.model].client->keeps_questions()));
+}
+
+/// @param stays without an answer it is still to be answered
+LlmReply LlmCalls::end(LlmCall& call, bool stays) {
   LlmReply reply = call.reply.get();
   const std::chrono::duration<double, std::milli> latency = std::chrono::steady_clock::now() - call.sent;
-  store_->end_llm_call(call.row, reply, latency.count());
+  if (stays && reply.failure && reply.failure->fault == LlmFault::cancelled)
+    reply.usage = {};
+  else
+    store_->end_llm_call(call.row, reply, latency.count());
   models_.set_busy(call.model, false);
   spending_.count(call.reservation, reply);
   return reply;
+}
+
+void LlmCalls::withdraw(const LlmCall& call, std::string_view why) {
+  options_.models[call.model].client->withdraw(call.name, why);
+}
+
+void LlmCalls::withdraw_all(std::string_view why) {
+  if (search_name_.empty()) return;
+  std::set<std::string> told;
+  for (const LlmModel& model : options_.models)
+    if (model.client->keeps_questions() && told.insert(model.name).second)
+      model.client->withdraw({.search = search_name_, .id = ""}, why);
 }
 
 }  // namespace ak::agent

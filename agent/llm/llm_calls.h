@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "agent/llm/llm_proposer_options.h"
 #include "agent/llm/llm_spending.h"
@@ -18,8 +19,9 @@ namespace ak::agent {
 /// A question that was sent.
 struct LlmCall {
   std::size_t model = 0;
-  int number = 0;  ///< in the search, from 1
-  RowId row = 0;   ///< in the store
+  int number = 0;          ///< in the search, from 1
+  RowId row = 0;           ///< in the store
+  QuestionName name = {};  ///< where the client keeps questions
   std::chrono::steady_clock::time_point sent;
   LlmSpending::Reservation reservation = 0;
   std::future<LlmReply> reply;  ///< valid while it is in flight
@@ -50,10 +52,18 @@ class LlmCalls {
                                             const std::string& credited_arm, const std::string& bottleneck);
   /// Waits for the answer, commits it and counts what it used.
   [[nodiscard]] LlmReply receive(LlmCall& call);
+  /// The same when another process is to go on: a question that its client keeps is left as one that was sent.
+  void leave(LlmCall& call);
+  /// Nobody waits for the answer any more.
+  void withdraw(const LlmCall& call, std::string_view why);
+  /// The search has ended, and no question of it is of use.
+  void withdraw_all(std::string_view why);
   /// Asks the models to end what is in flight; it still has to be received.
   void cancel() { cancelled_ = true; }
 
  private:
+  [[nodiscard]] LlmReply end(LlmCall& call, bool stays);
+
   const LlmProposerOptions& options_;
   ModelPool& models_;
   LlmSpending& spending_;
@@ -61,6 +71,7 @@ class LlmCalls {
   VariantStore* store_ = nullptr;
   std::atomic<bool> cancelled_{false};
   int asked_ = 0;
+  std::string search_name_;  ///< of questions that are kept; empty: none was
 };
 
 }  // namespace ak::agent

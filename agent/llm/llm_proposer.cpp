@@ -17,7 +17,8 @@ namespace ak::agent {
 namespace {
 
 constexpr auto kShortSleep = std::chrono::milliseconds(5);
-constexpr int kRepairs = 2;  // of what one question led to; then another parent is taken
+constexpr double kOvertaken = 2;  // times the champion's: nobody needs to improve a kernel that slow; chosen
+constexpr int kRepairs = 2;       // of what one question led to; then another parent is taken
 
 bool has_no_launches(const Candidate& candidate) { return candidate.plan.launches.empty(); }
 
@@ -62,6 +63,7 @@ bool LlmProposer::thinking() const {
 bool LlmProposer::resting() const { return exchanges_.empty() && offers_.empty() && models_.resting(); }
 
 void LlmProposer::wait(std::chrono::milliseconds most) {
+  note_wait();
   for (const auto& exchange : exchanges_) {
     if (!exchange->call.in_flight()) continue;
     const auto& reply = exchange->call.reply;
@@ -71,10 +73,28 @@ void LlmProposer::wait(std::chrono::milliseconds most) {
   std::this_thread::sleep_for(resting() ? most : std::min<std::chrono::milliseconds>(most, kShortSleep));
 }
 
+/// Called while there is nothing else to do.
+void LlmProposer::note_wait() {
+  const bool waits =
+      thinking() && std::ranges::all_of(exchanges_, [this](const auto& exchange) {
+        return !exchange->call.in_flight() || options_.models[exchange->model].client->is_waiting();
+      });
+  if (!waits || !options_.mailbox_wait) return end_wait();
+  const auto now = std::chrono::steady_clock::now();
+  if (!waits_since_) waits_since_ = now;
+  suspended_ = now - *waits_since_ >= *options_.mailbox_wait;
+}
+
+/// There is something else to do.
+void LlmProposer::end_wait() {
+  waits_since_.reset();
+  suspended_ = false;
+}
+
 std::optional<Offer> LlmProposer::poll(bool busy) {
   if (!working()) return std::nullopt;
   for (std::size_t i = exchanges_.size(); i-- > 0;)
-    if (exchanges_[i]->call.answered()) receive(*exchanges_[i]);
+    if (is_due(*exchanges_[i])) receive(*exchanges_[i]);
   if (offers_.empty()) {
     if (end_reason_.empty() && exchanges_.size() < options_.parallel && (told_ > 0 || !busy))
       begin_exchange();
@@ -83,6 +103,13 @@ std::optional<Offer> LlmProposer::poll(bool busy) {
   Offer offer = std::move(offers_.front());
   offers_.pop_front();
   return offer;
+}
+
+/// Or it is known to the client, and to be taken now.
+bool LlmProposer::is_due(const Exchange& exchange) const {
+  return exchange.call.answered() ||
+         (exchange.call.in_flight() &&
+          options_.models[exchange.model].client->owes_answer(exchange.question.request));
 }
 
 // ---- questions and answers
@@ -112,11 +139,15 @@ bool LlmProposer::send(Exchange& exchange, Question question) {
   if (!exchange.first_call) exchange.first_call = call->row;
   exchange.call = std::move(*call);
   exchange.question = std::move(question);
+  const std::optional<double> parent_ns = exchange.question.parent.score_ns;
+  exchange.withdrawn = false;
+  exchange.overtakable = best_ns_ && parent_ns && *parent_ns <= kOvertaken * *best_ns_;
   return true;
 }
 
 void LlmProposer::receive(Exchange& exchange) {
   const LlmReply reply = calls_.receive(exchange.call);
+  end_wait();
   exchange.cost += spending_.price_of(reply);  // what is limited is what arms should pay with
   if (!reply.note.empty()) print_stderr("note: {}: {}\n", options_.models[exchange.model].name, reply.note);
   if (!reply.failure) {
@@ -124,7 +155,8 @@ void LlmProposer::receive(Exchange& exchange) {
     answered_ = true;
     return read(exchange, reply);
   }
-  models_.note_failure(exchange.model, *reply.failure);
+  // A question that the search takes back says nothing about the model; who declines one after the other is not there.
+  if (!exchange.withdrawn) models_.note_failure(exchange.model, *reply.failure);
   if (!models_.end_reason().empty()) end_reason_ = models_.end_reason();
   remove(exchange);  // that says nothing about the arm
 }
@@ -195,6 +227,7 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
 
 void LlmProposer::tell(const Completed& completed, RowId variant) {
   ++told_;
+  end_wait();
   const std::string hash = completed.request.candidate.variant_hash();
   Exchange* exchange = awaiting(hash);
   // Failed points of a search would crowd out what was tried.
@@ -207,7 +240,7 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
     const auto credited = credited_.find(attempt.candidate.source);
     if (credited != credited_.end() && reward >= kLeadReward) bandit_.add_reward(credited->second, reward);
     archive_.add(std::move(attempt));
-    return;
+    return withdraw_overtaken();
   }
   exchange->awaited.erase(exchange->awaited.find(hash));
   exchange->passed = exchange->passed || attempt.passed;
@@ -215,6 +248,18 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
   if (!attempt.passed) exchange->last_failed = attempt;
   archive_.add(std::move(attempt));
   if (exchange->awaited.empty()) settle(*exchange);
+  withdraw_overtaken();
+}
+
+/// A question that may wait for days is not worth an answer when its parent was left far behind meanwhile.
+void LlmProposer::withdraw_overtaken() {
+  for (const auto& exchange : exchanges_) {
+    const std::optional<double> parent_ns = exchange->question.parent.score_ns;
+    const bool overtaken = best_ns_ && parent_ns && *parent_ns > kOvertaken * *best_ns_;
+    if (exchange->withdrawn || !overtaken || !exchange->overtakable || !exchange->call.in_flight()) continue;
+    exchange->withdrawn = true;
+    calls_.withdraw(exchange->call, "a kernel was found that is twice as fast as its parent");
+  }
 }
 
 /// The verdicts on all candidates from the last question are known.
@@ -243,10 +288,22 @@ void LlmProposer::remove(const Exchange& exchange) {
   std::erase_if(exchanges_, [&](const auto& other) { return other.get() == &exchange; });
 }
 
-void LlmProposer::stop() {
+void LlmProposer::stop(std::string_view why) {
   calls_.cancel();
   for (const auto& exchange : exchanges_)
     if (exchange->call.in_flight()) static_cast<void>(calls_.receive(exchange->call));
+  calls_.withdraw_all(fmt::format("its search has ended: {}", why));
+  clear();
+}
+
+void LlmProposer::suspend() {
+  calls_.cancel();
+  for (const auto& exchange : exchanges_)
+    if (exchange->call.in_flight()) calls_.leave(exchange->call);
+  clear();
+}
+
+void LlmProposer::clear() {
   exchanges_.clear();
   offers_.clear();
   store_ = nullptr;

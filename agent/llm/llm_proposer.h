@@ -36,7 +36,9 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] bool resting() const override;
   [[nodiscard]] bool thinking() const override;
   void wait(std::chrono::milliseconds most) override;
-  void stop() override;
+  [[nodiscard]] bool is_suspended() const override { return suspended_; }
+  void stop(std::string_view why) override;
+  void suspend() override;
   [[nodiscard]] std::int64_t tokens() const override { return spending_.tokens(); }
   [[nodiscard]] double cost_usd() const override { return spending_.cost_usd(); }
   [[nodiscard]] int calls() const override { return calls_.next_number() - 1; }
@@ -57,12 +59,15 @@ class LlmProposer final : public CandidateSource {
     std::optional<Attempt> last_failed;
     bool passed = false;  ///< one of the candidates did
     int repairs = 0;
+    bool overtakable = false;  ///< the last question's parent was near the best when it was asked
+    bool withdrawn = false;    ///< that question was overtaken
     double reward = 0, cost = 0;
   };
   using Exchanges = std::vector<std::unique_ptr<Exchange>>;
 
   void begin_exchange();
   [[nodiscard]] bool send(Exchange& exchange, Question question);
+  [[nodiscard]] bool is_due(const Exchange& exchange) const;
   void receive(Exchange& exchange);
   void read(Exchange& exchange, const LlmReply& reply);
   void offer(Exchange& exchange, Candidate candidate, std::string input_error);
@@ -70,6 +75,10 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
   void settle(Exchange& exchange);
   void end(const Exchange& exchange);
+  void withdraw_overtaken();
+  void note_wait();
+  void end_wait();
+  void clear();
   void remove(const Exchange& exchange);
 
   LlmProposerOptions options_;
@@ -87,6 +96,9 @@ class LlmProposer final : public CandidateSource {
   std::optional<double> best_ns_;
   int told_ = 0;
   bool answered_ = false;  ///< once, by any model
+  bool suspended_ = false;
+  std::optional<std::chrono::steady_clock::time_point>
+      waits_since_;  ///< for nothing but answers that are kept
   std::string end_reason_;
 };
 

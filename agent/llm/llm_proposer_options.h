@@ -28,6 +28,9 @@ struct LlmProposerOptions {
   std::size_t parallel = 1;  ///< questions in flight at once, those whose candidates await a verdict included
   std::size_t max_candidates = 3;  ///< of an answer, where several are asked for
   bool ask_points = false;         ///< ask for points of the templates, too: where tunables are searched
+  /// So long a search that has nothing else to do waits for answers to questions that outlive it, and is then suspended;
+  /// nothing: for ever.
+  std::optional<std::chrono::milliseconds> mailbox_wait = {};
   std::optional<LlmOutageRule> outage = {};  ///< nothing: five failures in a row end a model for the run
   PromptSet prompts;
   PromptSubject subject;

@@ -22,6 +22,7 @@ static_assert(same(ErrorCode::internal_error, ak::ExitCode::internal_error) &&
                   same(ErrorCode::output, ak::ExitCode::output) &&
                   same(ErrorCode::expectation, ak::ExitCode::expectation) &&
                   same(ErrorCode::audit, ak::ExitCode::audit) &&
+                  same(ErrorCode::suspended, ak::ExitCode::suspended) &&
                   same(ErrorCode::interrupted, ak::ExitCode::interrupted),
               "an error has the exit code of the command line");
 

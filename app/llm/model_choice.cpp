@@ -95,7 +95,7 @@ std::string model_names(std::span<const agent::LlmModel> models) {
 std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
                                                       const DeviceFacts& device, const Config& config,
-                                                      Memory memory, bool patient) {
+                                                      Memory memory, const ModelPatience& patience) {
   const std::filesystem::path settings = config_path();
   const auto prompts =
       agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts");
@@ -115,7 +115,9 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
       .parallel = static_cast<std::size_t>(config.llm_parallel),
       .max_candidates = static_cast<std::size_t>(config.llm_candidates),
       .ask_points = options.search_tunables,
-      .outage = patient ? std::optional<agent::LlmOutageRule>(agent::LlmOutageRule{}) : std::nullopt,
+      .mailbox_wait = patience.mailbox_wait,
+      .outage =
+          patience.outages_pass ? std::optional<agent::LlmOutageRule>(agent::LlmOutageRule{}) : std::nullopt,
       .prompts = prompts,
       .subject = subject,
       .budgets = options.budgets,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,12 +46,17 @@ struct Memory {
   std::function<std::string(const std::string& bottleneck)> remembered;
 };
 
+/// How long models are waited for.
+struct ModelPatience {
+  bool outages_pass = false;  ///< an outage that may pass does not end a model for the run
+  std::optional<std::chrono::milliseconds> mailbox_wait = {};  ///< agent::LlmProposerOptions::mailbox_wait
+};
+
 /// Candidates by models for a run with these options on this device.
-/// @param patient an outage that may pass does not end a model for the run
 [[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                                     const agent::LoopOptions& options,
                                                                     const DeviceFacts& device,
                                                                     const Config& config, Memory memory,
-                                                                    bool patient);
+                                                                    const ModelPatience& patience);
 
 }  // namespace ak::app

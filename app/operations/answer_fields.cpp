@@ -403,7 +403,7 @@ std::vector<Field> session_fields() {
   return {
       integer("session", "its number"),
       text("name", "its name"),
-      text("state", "queued, running, stopped, finished, failed or killed"),
+      text("state", "queued, running, stopped, suspended, finished, failed or killed"),
       text("reason", "what ended it; empty: nothing has"),
       maybe(integer("exit_code", "docs/exit_codes.md")),
       number("spent_s", "of all searches", "s"),

@@ -2,6 +2,7 @@
 // Queues of searches that run on when the caller has gone.
 #include <fmt/format.h>
 
+#include "agent/llm/mailbox/mailbox_client.h"
 #include "app/operations/evaluation_brief.h"
 #include "app/operations/operation.h"
 #include "app/operations/page_length.h"
@@ -27,6 +28,14 @@ void check_written_paths(const db::Session& session) {
       app::Arguments arguments = run.arguments;
       if (const std::string path = app::take_option(arguments, flag); !path.empty())
         static_cast<void>(below_working_directory(path, fmt::format("{}: {}", run.name, flag.substr(2))));
+    }
+  constexpr std::string_view kModel = "--model=";
+  for (const db::SessionSearch& run : session.runs)
+    for (const std::string& argument : run.arguments) {
+      if (!argument.starts_with(kModel)) continue;
+      const fs::path mailbox = agent::mailbox_folder(argument.substr(kModel.size()));
+      if (!mailbox.empty())
+        static_cast<void>(below_working_directory(mailbox.string(), fmt::format("{}: model", run.name)));
     }
 }
 

@@ -2,15 +2,22 @@
 #include "app/search/run_journal.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "agent/llm/api/recording.h"
+#include "agent/llm/mailbox/mailbox_client.h"
 
 namespace ak::app {
 
 using std::chrono::steady_clock;
 
 namespace {
+
+// A replay that does nothing for so long waits for the answer that waits for it; chosen: its steps take milliseconds.
+constexpr auto kStandstill = std::chrono::seconds(2);
+constexpr auto kLook = std::chrono::milliseconds(2);
 
 /// As the database has it.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -86,6 +93,7 @@ class JournalStore final : public VariantStore {
 
   StoredEvaluation commit(const EvaluationRecord& record) override {
     const std::string key = request_key(*record.request);
+    ++journal_.committed_;
     if (auto& handed = journal_.handed_[key]; !handed.empty()) {
       const StoredEvaluation stored = handed.front();
       handed.pop_front();
@@ -110,23 +118,28 @@ class JournalStore final : public VariantStore {
     if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);
   }
 
-  // A question that was sent and never answered is asked again under its old number, if it is the same.
+  // A question that was sent and never answered is asked again under its old number, if it is the same; and whatever it
+  // is if it waits in a mailbox, where it may have an answer by now.
   RowId begin_llm_call(const LlmCallRecord& record) override {
     const std::string request = text_of(record.request);
     auto& calls = journal_.calls_;
     const auto known = std::ranges::find_if(calls, [&](const db::JournalCall& call) {
-      return call.model == record.model && (call.reply || call.request == request);
+      return is_same_model(call.model, record.model) &&
+             (call.reply || call.request == request || is_kept(call));
     });
     if (known == calls.end()) return store_.begin_llm_call(record);
     const RowId id = known->id;
     if (known->reply) {
       answered_.insert(id);
       const std::lock_guard lock(journal_.mutex_);
-      journal_.answers_[request].push_back(std::move(*known->reply));
+      // What comes from an API comes in minutes, and so it may come at once. What comes in hours comes when it came.
+      journal_.answers_[request].push_back(
+          {.reply = std::move(*known->reply), .after = is_kept(*known) ? known->after : 0});
     }
     calls.erase(known);
     return id;
   }
+  QuestionName name_of_llm_call(RowId call) override { return store_.name_of_llm_call(call); }
   void note_llm_reward(RowId call, double reward) override { store_.note_llm_reward(call, reward); }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override {
     if (!answered_.contains(call)) store_.end_llm_call(call, reply, latency_ms);
@@ -138,6 +151,15 @@ class JournalStore final : public VariantStore {
   }
 
  private:
+  /// A mailbox stays the same when it is copied to another place.
+  [[nodiscard]] static bool is_same_model(const std::string& before, const std::string& now) {
+    const auto mailbox = agent::mailbox_folder(before);
+    return before == now || (!mailbox.empty() && mailbox.filename() == agent::mailbox_folder(now).filename());
+  }
+  [[nodiscard]] static bool is_kept(const db::JournalCall& call) {
+    return !agent::mailbox_folder(call.model).empty();
+  }
+
   RunJournal& journal_;
   VariantStore& store_;
   std::set<RowId> replayed_;  ///< evaluations
@@ -151,19 +173,50 @@ class JournalClient final : public LlmClient {
 
   // A question is begun in the store before it is asked here.
   LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
-    auto known = answer_to(text_of(agent::to_json(request)));
+    const std::string text = text_of(agent::to_json(request));
+    wait_until_due(text, cancelled);
+    auto known = answer_to(text);
     if (!known) return client_->ask(request, cancelled);
     client_->pass_over();
     return std::move(*known);
   }
+  [[nodiscard]] bool owes_answer(const LlmRequest& request) const override {
+    if (!journal_.replaying()) return false;
+    const auto after = due_after(text_of(agent::to_json(request)));
+    return after && journal_.committed_ >= *after;
+  }
   void pass_over() override { client_->pass_over(); }
+  [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
+  [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
+  void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }
 
  private:
+  /// After how many evaluations a known answer comes; nothing where none is known.
+  std::optional<std::int64_t> due_after(const std::string& request) const {
+    const std::lock_guard lock(journal_.mutex_);
+    const auto known = journal_.answers_.find(request);
+    if (known == journal_.answers_.end() || known->second.empty()) return std::nullopt;
+    return known->second.front().after;
+  }
+
+  /// Or until nothing more is replayed, or nothing happens: then the search has taken another course.
+  void wait_until_due(const std::string& request, const std::atomic<bool>* cancelled) const {
+    const auto after = due_after(request);
+    std::int64_t committed = journal_.committed_;
+    auto since = steady_clock::now();
+    while (after && committed < *after && journal_.replaying() && !(cancelled && cancelled->load()) &&
+           steady_clock::now() - since < kStandstill) {
+      std::this_thread::sleep_for(kLook);
+      if (committed != journal_.committed_) since = steady_clock::now();
+      committed = journal_.committed_;
+    }
+  }
+
   std::optional<LlmReply> answer_to(const std::string& request) {
     const std::lock_guard lock(journal_.mutex_);
     auto& known = journal_.answers_[request];
     if (known.empty()) return std::nullopt;
-    LlmReply reply = std::move(known.front());
+    LlmReply reply = std::move(known.front().reply);
     known.pop_front();
     return reply;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -32,7 +33,7 @@ class RunJournal {
   RunJournal& operator=(const RunJournal&) = delete;
   RunJournal(std::vector<db::JournalEntry> entries, std::vector<db::JournalCall> calls);
 
-  /// Nothing but what was known has been done yet, and there is more.
+  /// Nothing but what was known has been done yet, and there is more. From any thread.
   [[nodiscard]] bool replaying() const { return waiting_ > 0 && !goes_on_; }
 
   [[nodiscard]] std::unique_ptr<Evaluator> around(std::unique_ptr<Evaluator> evaluator);
@@ -48,12 +49,18 @@ class RunJournal {
   [[nodiscard]] int free_iteration(int wanted);
 
   std::map<std::string, std::deque<db::JournalEntry>> entries_;  ///< by key, in order
-  std::size_t waiting_ = 0;                                      ///< of these, with a result
-  bool goes_on_ = false;                                         ///< an evaluation was waited for
-  std::set<int> iterations_;                                     ///< that are committed
+  std::atomic<std::size_t> waiting_ = 0;                         ///< of these, with a result
+  std::atomic<bool> goes_on_ = false;                            ///< an evaluation was waited for
+  std::atomic<std::int64_t> committed_ = 0;  ///< evaluations, those that were handed out included
+  std::set<int> iterations_;                 ///< that are committed
   std::deque<db::JournalCall> calls_;
   std::mutex mutex_;  ///< of what follows: questions are asked from their own threads
-  std::map<std::string, std::deque<LlmReply>> answers_;         ///< by request, of questions that are begun
+  /// An answer that is known, and how many evaluations were committed before it came.
+  struct KnownAnswer {
+    LlmReply reply;
+    std::int64_t after = 0;
+  };
+  std::map<std::string, std::deque<KnownAnswer>> answers_;      ///< by request, of questions that are begun
   std::map<std::string, std::deque<StoredEvaluation>> handed_;  ///< by key: not committed again
   std::multiset<std::string> live_;                             ///< keys: evaluated now, not committed yet
 };

@@ -18,6 +18,7 @@
 #include "core/text/file.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
+#include "core/text/quantity.h"
 #include "core/time_limit.h"
 #include "db/database.h"
 
@@ -88,6 +89,7 @@ int exit_code(const SearchRun& search, const agent::LoopResult& loop) {
 
 void check_search_flags(const SearchFlags& flags) {
   check_strategy(flags.strategy);
+  static_cast<void>(mailbox_wait(flags.mailbox_wait));
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
   if (flags.prepared_copies > 1 && !flags.per_shape)
     fail(ExitCode::usage, "--prepared-copies is for sets of kernels: give --per-shape, too");
@@ -96,6 +98,14 @@ void check_search_flags(const SearchFlags& flags) {
                                     {"--patience", flags.patience}}) {
     if (value && *value < 1) fail(ExitCode::usage, "{} must be at least 1", name);
   }
+}
+
+std::optional<std::chrono::milliseconds> mailbox_wait(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (text == "session") return std::chrono::milliseconds(0);
+  const auto minutes = parse_quantity(text, kMinutes);
+  if (!minutes) fail(ExitCode::usage, "--mailbox-wait: {}, or session", minutes.error().message);
+  return time_limit(*minutes * 60);
 }
 
 FixedTunables fixed_tunables(const std::vector<std::string>& texts) {
@@ -188,6 +198,9 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
 
 int run_to_end(SearchSetup setup, const SearchFlags& flags,
                std::chrono::steady_clock::time_point command_start, const ShowSearch& show) {
+  if (!flags.mailbox_wait.empty())
+    fail(ExitCode::usage,
+         "--mailbox-wait suspends a search, and only a session goes on with one: alphakernel session start");
   SearchRun& search = setup.run;
   leave_out_unaskable_models(search);
   limit_tokens(search);

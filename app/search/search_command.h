@@ -19,8 +19,8 @@ namespace ak::app {
 
 /// The flags of the subcommands that search: generate and tune.
 struct SearchFlags {
-  std::string arch, device, pool, output, proposer = "auto", strategy = "portfolio", record, best, database,
-                                          cache, target, baselines;
+  std::string arch, device, pool, output, mailbox_wait, proposer = "auto", strategy = "portfolio", record,
+                                                        best, database, cache, target, baselines;
   std::vector<std::string> fixed, models;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
@@ -32,6 +32,8 @@ struct SearchFlags {
 };
 /// Throws Error(usage) for values that make no sense.
 void check_search_flags(const SearchFlags& flags);
+/// --mailbox-wait, parsed: "10m", or "session" for no wait at all; nothing where it was not given. Throws Error(usage).
+[[nodiscard]] std::optional<std::chrono::milliseconds> mailbox_wait(const std::string& text);
 /// --set, parsed. Throws Error(usage).
 [[nodiscard]] FixedTunables fixed_tunables(const std::vector<std::string>& texts);
 

@@ -119,7 +119,8 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
   std::vector<agent::LlmModel> models = run.models;
   for (agent::LlmModel& model : models)
     if (run.journal != nullptr) model.client = run.journal->around(std::move(model.client));
-  return make_proposer(std::move(models), options, device, config, memory_of(run, scope), run.patient);
+  return make_proposer(std::move(models), options, device, config, memory_of(run, scope),
+                       {.outages_pass = run.patient, .mailbox_wait = run.mailbox_wait});
 }
 
 /// What the loop is asked to do, except for what the parts of the run supply.
@@ -201,7 +202,7 @@ TargetModel target_model(const SearchRun& run, const Config& config) {
 KernelBaselines leader_in_turns(const SearchRun& run, const Config& config, const agent::LoopResult& loop,
                                 LiveView& view, const std::atomic<bool>& stop) {
   KernelBaselines found{.turns = loop.library_turns.turns, .notes = loop.library_turns.notes};
-  if (!loop.best || run.baselines.empty() || stop.load()) return found;
+  if (!loop.best || run.baselines.empty() || stop.load() || loop.suspended) return found;
   try {
     KernelBaselines more = time_in_turns(
         {.problem = run.problem,

@@ -52,7 +52,8 @@ struct SearchRun {
   bool audited = true;               ///< see require_audit()
   bool default_token_limit = false;  ///< nobody limited tokens or money, so limit_tokens() did
   std::vector<std::string> baselines =
-      {};                ///< names of kPytorchBaselines: in turns with the champion, on a GPU
+      {};  ///< names of kPytorchBaselines: in turns with the champion, on a GPU
+  std::optional<std::chrono::milliseconds> mailbox_wait = {};  ///< agent::LlmProposerOptions::mailbox_wait
   bool patient = false;  ///< a model's outage that may pass does not end it for the run
   OutputPaths paths;     ///< the best kernel so far is kept here; empty: no files are written
   /// That the store writes: whose knowledge prompts contain, where more is learned, and where the

@@ -58,6 +58,10 @@ template <const QuantityRange& kQuantity>
 void read_quantity(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, quantity_in(at, kQuantity));
 }
+/// Minutes, or a text as the flag has it, which is checked with the other flags.
+void read_wait(const JsonReader& at, std::string_view flag, Reading& run) {
+  at.json().is_string() ? read_words(at, flag, run) : run.add(flag, quantity_in(at, kMinutes));
+}
 void read_chosen_strategy(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, read_strategy(at));
 }
@@ -102,6 +106,7 @@ constexpr std::array kKeys{
     Key{"pool", "pool", read_path},
     Key{"proposer", "proposer", read_words},
     Key{"model", "model", read_several},
+    Key{"mailbox_wait", "mailbox-wait", read_wait},
     Key{"record", "record", read_path},
     Key{"strategy", "strategy", read_chosen_strategy},
     Key{"seed", "seed", read_integer<kSeeds>},

@@ -61,6 +61,20 @@ agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& r
   return own;
 }
 
+db::Session moved(db::Session session, const std::filesystem::path& folder) {
+  const std::string before = session.folder + "/", now = folder.string() + "/";
+  for (db::SessionSearch& run : session.runs) {
+    for (std::string& argument : run.arguments) {
+      // "/old/k.cu", "--output=/old/k.cu", "--model=mailbox:/old/box"
+      const std::size_t at = argument.find(before);
+      if (at != std::string::npos && (at == 0 || argument[at - 1] == '=' || argument[at - 1] == ':'))
+        argument.replace(at, before.size(), now);
+    }
+  }
+  session.folder = folder.string();
+  return session;
+}
+
 agent::Budgets budgets_from_json(const Json& json) {
   const auto find = [&]<class T>(const char* key, std::optional<T>& value) {
     if (json.contains(key)) value = json.at(key).get<T>();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+
 #include "agent/loop.h"
 #include "app/search/search_run.h"
 #include "app/session/session_manifest.h"
@@ -12,6 +14,9 @@ namespace ak::app {
 /// Shares are among the searches that are not done; tokens and money are shared by those that ask a model.
 [[nodiscard]] agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& run,
                                         const SessionBudgets& budgets, agent::Budgets own);
+
+/// The session where its files have been copied to `folder`: what its searches name inside its old folder is there now.
+[[nodiscard]] db::Session moved(db::Session session, const std::filesystem::path& folder);
 
 /// As in `session_searches.budgets` and `searches.budgets`.
 [[nodiscard]] agent::Budgets budgets_from_json(const Json& json);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "agent/llm/mailbox/mailbox_client.h"
 #include "app/audit/problem_audits.h"
 #include "app/llm/model_choice.h"
 #include "app/search/run_journal.h"
@@ -29,7 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
-constexpr auto kKnownLimit = std::chrono::milliseconds(10'000);   // one row of a view; chosen
+constexpr auto kKnownLimit = std::chrono::milliseconds(10'000);  // one row of a view; chosen
+/// So long a search that waits for answers alone keeps its machine, unless --mailbox-wait says otherwise; chosen: an agent
+/// that is at work answers within minutes, and a person who is not there does not answer within an hour either.
+constexpr auto kMailboxWait = std::chrono::minutes(10);
 constexpr auto kDevicePause = std::chrono::milliseconds(15'000);  // between two looks for it; chosen
 
 /// How a search, or the session, ended.
@@ -57,8 +62,14 @@ class SessionRunner {
   End run();
 
  private:
+  /// Every search that is not done, or with `answered` every one that was suspended and has an answer by now. False when
+  /// the session ends here.
+  [[nodiscard]] bool run_all(bool answered);
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
+  [[nodiscard]] bool has_answer(const db::SessionSearch& run);
+  void withdraw_questions(const db::SessionSearch& run, std::string_view why);
+  void end_suspended();
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
   void prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate);
@@ -74,12 +85,31 @@ class SessionRunner {
   db::SessionStore store_;
   Notifier notify_;
   End end_{.state = "finished", .reason = "", .code = 0};
+  std::map<RowId, std::set<fs::path>> mailboxes_;  ///< of searches of the queue that this process began
+  std::map<RowId, std::int64_t> tokens_before_;  ///< of searches that were suspended, when they were taken up
 };
 
 bool no_time_left(const db::Session& session, const SessionBudgets& budgets) {
   std::int64_t spent_ms = 0;
   for (const db::SessionSearch& run : session.runs) spent_ms += run.stats.spent_ms;
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
+}
+
+/// What its questions call the search, in every copy of the database.
+std::string search_name(const fs::path& database, RowId search) {
+  const db::Table table =
+      db::query(database, "SELECT lower(hex(uid)) AS name FROM searches WHERE id = :search", 1, kKnownLimit,
+                {{"search", search}});
+  return db::rows_of(table).front().text("name");
+}
+
+/// How many questions of a search are open, and where.
+std::string awaited_answers(const std::set<fs::path>& mailboxes, const std::string& search) {
+  std::vector<std::string> places;
+  for (const fs::path& folder : mailboxes)
+    if (const auto names = agent::open_questions(folder, search); !names.empty())
+      places.push_back(fmt::format("{} in {}", fmt::join(names, ", "), folder.string()));
+  return fmt::format("answers are awaited: {}", fmt::join(places, "; "));
 }
 
 /// What a search begins with and may use is decided once, so that it continues as it began.
@@ -98,6 +128,12 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
   run.stats.limit_ns = limit_ns(search);
   search.session_search = run.id;
   search.patient = !search.one_by_one;
+  // A set is made in one go.
+  if (!search.per_shape)
+    search.mailbox_wait = mailbox_wait(generate.flags.mailbox_wait).value_or(kMailboxWait);
+  for (const agent::LlmModel& model : search.models)
+    if (const fs::path folder = agent::mailbox_folder(model.name); !folder.empty())
+      mailboxes_[run.id].insert(folder);
   search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
   search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
     watch_.note(progress, summary);
@@ -119,6 +155,9 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
       find_kernel(generate->setup.run, generate->setup.config, *kept, watch_.stop());
   watch_.note(outcome.loop.progress, outcome.summary);
   const int code = report_search(generate->setup, outcome, start, report_.show);
+  if (outcome.loop.suspended)
+    return {"suspended", awaited_answers(mailboxes_[run.id], search_name(database_, outcome.loop.search)),
+            value(ExitCode::suspended)};
   if (outcome.loop.interrupted) return {"stopped", watch_.reason(), value(ExitCode::interrupted)};
   return {"finished", outcome.loop.stop_reason, code};
 }
@@ -156,6 +195,8 @@ bool SessionRunner::run_one(std::size_t index) {
     report_.line(fmt::format("[{}/{}] {}: {}", index + 1, session.runs.size(), run.name,
                              generate_line(run.arguments)));
     end = search_patiently(index);
+  } else {
+    withdraw_questions(run, end.reason);
   }
   run.state = end.state;
   run.reason = end.reason;
@@ -163,7 +204,8 @@ bool SessionRunner::run_one(std::size_t index) {
   store_.end_run(run, run.is_done());
   if (end.state == "failed") print_stderr("error: {}: {}\n", run.name, end.reason);
   notify_search(index);
-  if (end.code != 0 && end_.code == 0) end_.code = end.code;
+  // What waits for answers may be taken up again: end_suspended() looks at that.
+  if (end.code != 0 && end.state != "suspended" && end_.code == 0) end_.code = end.code;
   // The next search would meet the same fate.
   const bool over = end.state == "failed" &&
                     (end.code == value(ExitCode::environment) || end.code == value(ExitCode::database));
@@ -171,16 +213,66 @@ bool SessionRunner::run_one(std::size_t index) {
   return !over;
 }
 
-End SessionRunner::run() {
+/// Of a search that had begun, and that nobody goes on with.
+void SessionRunner::withdraw_questions(const db::SessionSearch& run, std::string_view why) {
+  if (!run.search) return;
+  try {
+    const std::string search = search_name(database_, *run.search);
+    const auto generate = read_(arguments_of(run, database_), "");
+    for (const agent::LlmModel& model : generate->setup.run.models)
+      model.client->withdraw({.search = search, .id = ""}, why);
+  } catch (const Error& error) {
+    print_stderr("note: {}: questions cannot be withdrawn: {}\n", run.name, error.what());
+  }
+}
+
+/// Or nothing is open any more: its answer was taken as it was suspended, or its question declined. It was not taken up
+/// for that before, to no effect.
+bool SessionRunner::has_answer(const db::SessionSearch& run) {
+  if (run.state != "suspended" || !run.search) return false;
+  const auto before = tokens_before_.find(run.id);
+  if (before != tokens_before_.end() && before->second == run.stats.tokens) return false;
+  const std::string name = search_name(database_, *run.search);
+  const std::set<fs::path>& mailboxes = mailboxes_[run.id];
+  return std::ranges::any_of(mailboxes,
+                             [&](const fs::path& folder) { return agent::has_answer(folder, name); }) ||
+         std::ranges::all_of(
+             mailboxes, [&](const fs::path& folder) { return agent::open_questions(folder, name).empty(); });
+}
+
+bool SessionRunner::run_all(bool answered) {
   const std::size_t runs = store_.read(id_).runs.size();
   for (std::size_t i = 0; i < runs; ++i) {
     const db::SessionSearch run = store_.read(id_).runs.at(i);
-    if (run.is_done()) {
-      if (run.exit_code.value_or(0) != 0 && end_.code == 0) end_.code = *run.exit_code;
-      continue;
-    }
-    if (watch_.stop() || !run_one(i)) break;
+    if (run.is_done() || (answered && !has_answer(run))) continue;
+    if (answered) tokens_before_[run.id] = run.stats.tokens;
+    if (watch_.stop() || !run_one(i)) return false;
   }
+  return true;
+}
+
+/// What the searches left says how the session ended, where nothing stopped it.
+void SessionRunner::end_suspended() {
+  const db::Session session = store_.read(id_);
+  std::vector<std::string> waiting;
+  for (const db::SessionSearch& run : session.runs)
+    if (run.state == "suspended") waiting.push_back(fmt::format("{}: {}", run.name, run.reason));
+  if (waiting.empty()) return;
+  end_ = {"suspended",
+          fmt::format("{} of {} searches wait; {}", waiting.size(), session.runs.size(),
+                      fmt::join(waiting, "; ")),
+          value(ExitCode::suspended)};
+}
+
+End SessionRunner::run() {
+  for (const db::SessionSearch& run : store_.read(id_).runs)
+    if (run.is_done() && run.exit_code.value_or(0) != 0 && end_.code == 0) end_.code = *run.exit_code;
+  bool goes_on = run_all(false);
+  const auto any_answered = [this] {
+    return std::ranges::any_of(store_.read(id_).runs, [this](const auto& run) { return has_answer(run); });
+  };
+  while (goes_on && !watch_.stop() && any_answered()) goes_on = run_all(true);
+  if (goes_on) end_suspended();
   if (watch_.stop() && end_.state != "failed")
     end_ = {"stopped", watch_.reason(),
             value(watch_.disk_is_full() ? ExitCode::database : ExitCode::interrupted)};

@@ -12,7 +12,7 @@
 
 namespace ak::app {
 
-/// The state of a session: "running", "killed", "stopped", "finished", "failed", "queued".
+/// The state of a session: "running", "killed", "stopped", "suspended", "finished", "failed", "queued".
 /// @param alive its process has the lock
 [[nodiscard]] std::string session_state(const db::Session& session, bool alive);
 

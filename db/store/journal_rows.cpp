@@ -13,8 +13,12 @@ constexpr const char* kEntries =
     "j.evaluation_id JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = :search ORDER BY e.id";
 constexpr const char* kCalls =
     "SELECT id, request, status, answer, message, stop, input_tokens, cached_tokens, output_tokens, "
-    "tokens_reported, cost_usd, attempts, provider_request, model FROM llm_calls "
-    "WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
+    "tokens_reported, cost_usd, attempts, provider_request, model, "
+    // Its own candidates were committed after it, if in the same millisecond.
+    "(SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = "
+    "c.search_id "
+    "AND e.ended_at <= c.ended_at AND (p.llm_call_id IS NULL OR p.llm_call_id < c.id)) AS after "
+    "FROM llm_calls c WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
 
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
@@ -57,7 +61,8 @@ std::vector<JournalCall> journal_calls(Connection& connection, RowId search) {
     calls.push_back({.id = row.integer("id"),
                      .model = row.text("model"),
                      .request = row.text("request"),
-                     .reply = reply_of(row)});
+                     .reply = reply_of(row),
+                     .after = row.integer("after")});
   return calls;
 }
 

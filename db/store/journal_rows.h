@@ -26,6 +26,7 @@ struct JournalCall {
   RowId id = 0;
   std::string model, request;
   std::optional<LlmReply> reply;  ///< nothing where no answer came
+  std::int64_t after = 0;         ///< evaluations of the search that were committed before the answer
 };
 
 /// Throw SqliteError.

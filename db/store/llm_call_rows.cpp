@@ -41,6 +41,16 @@ void end_llm_call(Connection& connection, RowId call, const LlmReply& reply, dou
           {"ended_at", utc_now()}});
 }
 
+QuestionName name_of_llm_call(Connection& connection, RowId call) {
+  Rows row = select(
+      connection,
+      "SELECT lower(hex(s.uid)) AS search, lower(hex(c.uid)) AS id FROM llm_calls c JOIN searches s ON "
+      "s.id = c.search_id WHERE c.id = :call",
+      {{"call", call}});
+  AK_ASSERT(row.next(), "a request is begun before its name is asked for");
+  return {.search = row.text("search"), .id = row.text("id")};
+}
+
 void reward_llm_call(Connection& connection, RowId call, double reward) {
   update(connection, "llm_calls", call, {{"reward", reward}});
 }

@@ -11,6 +11,9 @@ namespace ak::db {
 /// A request that is about to be sent.
 RowId put_llm_call(Connection& connection, const LlmCallRecord& record);
 
+/// Of a request that has a row.
+[[nodiscard]] QuestionName name_of_llm_call(Connection& connection, RowId call);
+
 void end_llm_call(Connection& connection, RowId call, const LlmReply& reply, double latency_ms);
 
 /// @param reward in [0, 1], of the exchange that the call began

@@ -35,7 +35,7 @@ struct SessionSearch {
   std::string model;                   ///< that is asked; empty: none
   std::optional<RowId> search;
   bool emulated = false;         ///< its times are costs that the CPU device estimates
-  std::string state = "queued";  ///< or "running", "finished", "stopped", "failed", "skipped"
+  std::string state = "queued";  ///< or "running", "finished", "stopped", "suspended", "failed", "skipped"
   std::string reason;
   std::optional<int> exit_code;
   SessionSearchStats stats;
@@ -49,7 +49,8 @@ struct Session {
   std::string name, command;
   std::string folder;  ///< that relative paths of the arguments are in
   Json budgets;        ///< of all searches together
-  std::string status;  ///< "queued", "running", "finished", "stopped", "failed"; a killed one is "running"
+  /// "queued", "running", "finished", "stopped", "suspended", "failed"; a killed one is "running".
+  std::string status;
   std::string reason;
   std::optional<int> exit_code;
   std::string started_at, ended_at;

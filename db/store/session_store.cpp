@@ -28,6 +28,14 @@ RowId SessionStore::create(const Session& session) {
   return id;
 }
 
+void SessionStore::move(const Session& session) {
+  Transaction transaction(connection_);
+  update(connection_, "sessions", session.id, {{"folder", session.folder}});
+  for (const SessionSearch& run : session.runs)
+    update(connection_, "session_searches", run.id, {{"arguments", Json(run.arguments).dump()}});
+  transaction.commit();
+}
+
 std::vector<RowId> SessionStore::all() {
   return select_integers(connection_, "SELECT id FROM sessions ORDER BY started_at, id");
 }

@@ -21,6 +21,8 @@ class SessionStore {
   RowId create(const Session& session);
   /// It is to continue.
   void queue(RowId session);
+  /// Its files are elsewhere now: `session.folder`, and the arguments of its searches.
+  void move(const Session& session);
   [[nodiscard]] std::vector<RowId> all();
   /// Throws Error(usage) when there is none of this number.
   [[nodiscard]] Session read(RowId session);

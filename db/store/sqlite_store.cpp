@@ -72,6 +72,8 @@ RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
   return id;
 }
 
+QuestionName SqliteStore::name_of_llm_call(RowId call) { return db::name_of_llm_call(connection_, call); }
+
 void SqliteStore::note_llm_reward(RowId call, double reward) {
   Transaction transaction(connection_);
   reward_llm_call(connection_, call, reward);

@@ -28,6 +28,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord& told) override;
   RowId begin_llm_call(const LlmCallRecord& record) override;
+  [[nodiscard]] QuestionName name_of_llm_call(RowId call) override;
   void note_llm_reward(RowId call, double reward) override;
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void end_search(RowId search, std::string_view status, std::string_view reason,

@@ -17,6 +17,7 @@ enum class ErrorCode : int {
   output = 7,          ///< a file cannot be written
   expectation = 8,     ///< an expectation of an experiment was not met
   audit = 9,           ///< a problem's checks accept a deliberate mistake
+  suspended = 10,      ///< a session waits for answers to questions in a mailbox
   interrupted = 130,   ///< stopped
 };
 

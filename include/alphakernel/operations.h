@@ -1458,7 +1458,7 @@ struct StartSessionAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
   std::int64_t session = 0;  ///< its number
   std::string name;  ///< its name
-  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string state;  ///< queued, running, stopped, suspended, finished, failed or killed
   std::string reason;  ///< what ended it; empty: nothing has
   std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
   double spent_s = 0;  ///< of all searches (s)
@@ -1503,7 +1503,7 @@ struct SessionStatusAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
   std::int64_t session = 0;  ///< its number
   std::string name;  ///< its name
-  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string state;  ///< queued, running, stopped, suspended, finished, failed or killed
   std::string reason;  ///< what ended it; empty: nothing has
   std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
   double spent_s = 0;  ///< of all searches (s)
@@ -1544,7 +1544,7 @@ struct StopSessionAnswer {
   bool ok = true;  ///< false: the kernel that was asked about failed, or none was found
   std::int64_t session = 0;  ///< its number
   std::string name;  ///< its name
-  std::string state;  ///< queued, running, stopped, finished, failed or killed
+  std::string state;  ///< queued, running, stopped, suspended, finished, failed or killed
   std::string reason;  ///< what ended it; empty: nothing has
   std::optional<std::int64_t> exit_code;  ///< docs/exit_codes.md
   double spent_s = 0;  ///< of all searches (s)

@@ -17,7 +17,7 @@ from .actions import best, evaluate, generate, tune
 from .client import Answer, Client
 from .connection import connect, disconnect
 from .errors import (AuditError, BadInputError, DatabaseError, EnvironmentFault, Error, ExpectationError, InternalError,
-                     Interrupted, NoKernelError, OutputError, UsageError)
+                     Interrupted, NoKernelError, OutputError, SuspendedError, UsageError)
 from .kernel_tuner import tune_kernel
 from .operations import VERSION as __version__
 from .operations import Operations
@@ -28,7 +28,7 @@ from .tables import Rows, leaderboard, query
 __all__ = [
     "Answer", "AuditError", "BadInputError", "Client", "DatabaseError", "EnvironmentFault", "Error", "Evaluation",
     "ExpectationError", "Finding", "InternalError", "Interrupted", "Kernel", "NoKernelError", "Operations",
-    "OutputError", "Problem", "Rows", "SearchResult", "SessionSearch", "SessionStatus", "UsageError", "__version__",
-    "best", "connect", "disconnect", "evaluate", "generate", "leaderboard", "problem", "problems", "query", "session",
-    "tune", "tune_kernel",
+    "OutputError", "Problem", "Rows", "SearchResult", "SessionSearch", "SessionStatus", "SuspendedError", "UsageError",
+    "__version__", "best", "connect", "disconnect", "evaluate", "generate", "leaderboard", "problem", "problems",
+    "query", "session", "tune", "tune_kernel",
 ]

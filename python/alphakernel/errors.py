@@ -69,6 +69,12 @@ class AuditError(Error):
     code = 9
 
 
+class SuspendedError(Error):
+    """A session waits for answers to questions in a mailbox, and goes on with `session resume`."""
+
+    code = 10
+
+
 class Interrupted(Error):
     """Stopped before it was done."""
 
@@ -77,7 +83,7 @@ class Interrupted(Error):
 
 _BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
     InternalError, UsageError, BadInputError, NoKernelError, EnvironmentFault, DatabaseError, OutputError,
-    ExpectationError, AuditError, Interrupted)}
+    ExpectationError, AuditError, SuspendedError, Interrupted)}
 
 
 def error_of(code: int, message: str) -> Error:

@@ -578,7 +578,7 @@ TuneAnswer = TypedDict("TuneAnswer", {
 StartSessionAnswer = TypedDict("StartSessionAnswer", {
     "session": int,  # its number
     "name": str,  # its name
-    "state": str,  # queued, running, stopped, finished, failed or killed
+    "state": str,  # queued, running, stopped, suspended, finished, failed or killed
     "reason": str,  # what ended it; empty: nothing has
     "exit_code": NotRequired[int],  # docs/exit_codes.md
     "spent_s": float,  # of all searches (s)
@@ -593,7 +593,7 @@ StartSessionAnswer = TypedDict("StartSessionAnswer", {
 SessionStatusAnswer = TypedDict("SessionStatusAnswer", {
     "session": int,  # its number
     "name": str,  # its name
-    "state": str,  # queued, running, stopped, finished, failed or killed
+    "state": str,  # queued, running, stopped, suspended, finished, failed or killed
     "reason": str,  # what ended it; empty: nothing has
     "exit_code": NotRequired[int],  # docs/exit_codes.md
     "spent_s": float,  # of all searches (s)
@@ -607,7 +607,7 @@ SessionStatusAnswer = TypedDict("SessionStatusAnswer", {
 StopSessionAnswer = TypedDict("StopSessionAnswer", {
     "session": int,  # its number
     "name": str,  # its name
-    "state": str,  # queued, running, stopped, finished, failed or killed
+    "state": str,  # queued, running, stopped, suspended, finished, failed or killed
     "reason": str,  # what ended it; empty: nothing has
     "exit_code": NotRequired[int],  # docs/exit_codes.md
     "spent_s": float,  # of all searches (s)

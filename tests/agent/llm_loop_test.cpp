@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A language model in the loop: a scripted model, a virtual device.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <mutex>
 #include <thread>
@@ -51,6 +52,32 @@ std::string candidate(const std::string& note) {
          note + "\n```\n";
 }
 
+/// Nobody answers its questions, which stay.
+class KeptModel final : public LlmClient {
+ public:
+  LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override {
+    about = request.about;
+    waiting_ = true;
+    static_cast<void>(testing::in_the_end([&] { return cancelled->load() || withdrawn_ || declines; }));
+    waiting_ = false;
+    const bool stale = withdrawn_.exchange(false) || declines;
+    return {.text = "",
+            .failure = LlmFailure{stale ? LlmFault::withdrawn : LlmFault::cancelled, "nobody was there"}};
+  }
+  [[nodiscard]] bool keeps_questions() const override { return true; }
+  [[nodiscard]] bool is_waiting() const override { return waiting_; }
+  void withdraw(const QuestionName& name, std::string_view why) override {
+    withdrawals.push_back(name.id + ": " + std::string(why));
+    withdrawn_ = !name.id.empty();
+  }
+  Json about;
+  std::vector<std::string> withdrawals;
+  bool declines = false;  ///< who answers takes every question back
+
+ private:
+  std::atomic<bool> waiting_{false}, withdrawn_{false};
+};
+
 struct Run {
   explicit Run(
       std::vector<LlmReply> replies, std::function<EvaluationResult(const EvaluationRequest&)> answer =
@@ -66,6 +93,7 @@ struct Run {
         .parallel = 1,
         .max_candidates = 3,
         .ask_points = ask_points,
+        .mailbox_wait = mailbox_wait,
         .outage = outage,
         .prompts = PromptSet::with_folder(""),
         .subject = {.problem = world.options.problem,
@@ -82,6 +110,7 @@ struct Run {
     if (second)
       options.models.push_back({.name = "test:n", .entry = options.models[0].entry, .client = second});
     options.parallel = parallel;
+    if (kept) options.models[0].client = kept;
     LlmProposer proposer(std::move(options));
     world.options.source = &proposer;
     return world.run();
@@ -89,6 +118,8 @@ struct Run {
   std::string question(std::size_t index) const { return model->requests.at(index).messages.back().text; }
 
   std::shared_ptr<ScriptedModel> model, second;
+  std::shared_ptr<KeptModel> kept;  ///< in the place of the first
+  std::optional<std::chrono::milliseconds> mailbox_wait;
   bool ask_points = false;
   std::size_t parallel = 1;
   World world;
@@ -354,6 +385,87 @@ TEST_CASE("two models are asked at once, and each may have its own question in p
   std::set<std::string> proposers;
   for (const auto& row : run.world.store.rows) proposers.insert(row.proposer);
   CHECK(proposers == std::set<std::string>{"search", "test:m", "test:n"});
+}
+
+TEST_CASE(
+    "a search that waits for nothing but answers that may take days is suspended, and its question stays") {
+  Run run({});
+  run.kept = std::make_shared<KeptModel>();
+  run.mailbox_wait = 0ms;
+  run.world.options.search.session_search = 1;
+  const LoopResult result = run.run();
+  CHECK(result.suspended);
+  CHECK_FALSE(result.interrupted);
+  CHECK(result.best);
+  CHECK(result.held_out.note == "the search is suspended");
+  CHECK(run.world.store.status == "suspended");
+  CHECK(run.world.store.calls.size() == 1);
+  CHECK(run.world.store.replies.empty());  // it is still to be answered
+  CHECK(run.kept->withdrawals.empty());
+  CHECK(run.kept->about["id"] == "call1");
+  CHECK(run.kept->about["arm"] == "improve");
+  CHECK(run.kept->about["parent_source"] == run.world.options.templates[0].source);
+}
+
+TEST_CASE("a search that goes on meanwhile is not suspended, and its end withdraws its questions") {
+  Run run({});
+  run.kept = std::make_shared<KeptModel>();
+  run.mailbox_wait = 1h;
+  run.world.options.search_tunables = true;
+  run.world.options.budgets.max_evaluations = 20;
+  run.world.options.budgets.patience = 4;  // all are as fast as the first
+  const LoopResult result = run.run();
+  CHECK_FALSE(result.suspended);
+  CHECK(run.world.store.status == "finished");
+  REQUIRE(run.world.store.calls.size() == 1);
+  CHECK(run.kept->withdrawals == std::vector<std::string>{": its search has ended: " + result.stop_reason});
+}
+
+TEST_CASE(
+    "a question about a parent that was left far behind is withdrawn, and the better kernel asked about") {
+  Run run({}, [](const EvaluationRequest& request) {
+    return timed(request.candidate.tunables.at("X") == 0 && request.candidate.tunables.at("Y") == 0 ? 1000
+                                                                                                    : 100);
+  });
+  run.kept = std::make_shared<KeptModel>();
+  run.mailbox_wait = 0ms;
+  run.world.options.search_tunables = true;
+  run.world.options.search.session_search = 1;
+  run.world.options.max_in_flight = 2;
+  const LoopResult result = run.run();
+  CHECK(result.suspended);
+  REQUIRE(run.kept->withdrawals.size() == 1);
+  CHECK(run.kept->withdrawals[0].starts_with("call1: "));
+  REQUIRE(run.world.store.replies.size() == 1);
+  CHECK(run.world.store.replies[0].failure->fault == LlmFault::withdrawn);
+  CHECK(run.world.store.calls.size() == 2);
+}
+
+TEST_CASE("who declines one question after the other is not asked for ever") {
+  Run run({});
+  run.kept = std::make_shared<KeptModel>();
+  run.kept->declines = true;
+  run.mailbox_wait = 1h;
+  run.world.options.search.session_search = 1;
+  const LoopResult result = run.run();
+  CHECK_FALSE(result.suspended);
+  CHECK(run.world.store.calls.size() == 5);
+  CHECK_THAT(result.source_end + result.stop_reason, Catch::Contains("withdrawn"));
+}
+
+TEST_CASE("a search that breaks withdraws its questions, and leaves them where a session goes on with it") {
+  for (const bool in_session : {false, true}) {
+    Run run({}, [](const EvaluationRequest& request) -> EvaluationResult {
+      if (request.candidate.tunables.at("X") != 0) throw std::runtime_error("the device is lost");
+      return timed(1000);
+    });
+    run.kept = std::make_shared<KeptModel>();
+    run.mailbox_wait = 1h;
+    run.world.options.search_tunables = true;
+    if (in_session) run.world.options.search.session_search = 1;
+    CHECK_THROWS_WITH(run.run(), "the device is lost");
+    CHECK(run.kept->withdrawals.size() == (in_session ? 0U : 1U));
+  }
 }
 
 TEST_CASE("of two models the one that helps is asked more often") {

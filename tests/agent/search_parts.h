@@ -63,7 +63,8 @@ struct ListSource final : CandidateSource {
   bool working() const override { return works; }
   bool resting() const override { return rests; }
   void wait(std::chrono::milliseconds) override {}
-  void stop() override { works = false; }
+  void stop(std::string_view) override { works = false; }
+  void suspend() override { works = false; }
   std::int64_t tokens() const override { return used_tokens; }
   double cost_usd() const override { return 0.5; }
   std::string end_reason() const override { return ""; }

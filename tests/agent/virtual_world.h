@@ -80,6 +80,9 @@ class VectorStore final : public VariantStore {
   StoredEvaluation commit(const EvaluationRecord& record) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   RowId begin_llm_call(const LlmCallRecord& record) override;
+  [[nodiscard]] QuestionName name_of_llm_call(RowId call) override {
+    return {.search = "search", .id = "call" + std::to_string(call)};
+  }
   void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void end_search(RowId search, std::string_view status, std::string_view reason,

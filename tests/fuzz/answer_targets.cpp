@@ -3,7 +3,9 @@
 #include "agent/llm/api/batch_protocol.h"
 #include "agent/llm/api/dialect.h"
 #include "agent/llm/api/http_client.h"
+#include "agent/llm/mailbox/mailbox.h"
 #include "core/error.h"
+#include "core/text/suggest.h"
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/fuzz/input_files.h"
 
@@ -74,6 +76,22 @@ void read_model_answer(std::string_view input) {
     const auto candidates = agent::read_answer(input, *parent, "answer", most);
     AK_ASSERT(!candidates || (!candidates->empty() && candidates->size() <= most),
               "an answer has as many candidates as are taken");
+  }
+}
+
+/// What lies in a mailbox: an answer, or a question as others may have written it.
+void read_mail(std::string_view input) {
+  const agent::AnswerLook look = agent::read_answer_file(input, "0001-call1");
+  const bool ready = look.state == agent::AnswerLook::State::ready;
+  AK_ASSERT(ready ? !look.text.empty() : !look.problem.empty(), "there is an answer, or a reason");
+  for (const std::string_view shown : {look.by, look.problem})
+    AK_ASSERT(shown == sanitize(shown), "what is shown of an answer obeys no one");
+  try {
+    const agent::MailQuestion question = agent::read_mail_question(input, "0001.json", 1);
+    AK_ASSERT(question.name().size() <= std::string_view("0001-12345678").size(), "a name is a short word");
+    AK_ASSERT(question.reason == sanitize(question.reason), "a reason can be shown");
+  } catch (const Error& error) {
+    AK_ASSERT(error.code() == ExitCode::bad_input, "what is wrong in a file is bad input");
   }
 }
 

@@ -22,6 +22,7 @@ std::span<const FuzzTarget> fuzz_targets() {
                                        FuzzTarget{"plan", read_plan},
                                        FuzzTarget{"provider_answer", read_provider_answers},
                                        FuzzTarget{"model_answer", read_model_answer},
+                                       FuzzTarget{"mail", read_mail},
                                        FuzzTarget{"device_message", read_device_message},
                                        FuzzTarget{"stdio_request", read_stdio_request},
                                        FuzzTarget{"manifest", read_manifests},

@@ -29,6 +29,7 @@ void read_written_texts(std::string_view input);
 void read_plan(std::string_view input);
 void read_provider_answers(std::string_view input);
 void read_model_answer(std::string_view input);
+void read_mail(std::string_view input);
 void read_device_message(std::string_view input);
 void read_stdio_request(std::string_view input);
 void read_manifests(std::string_view input);

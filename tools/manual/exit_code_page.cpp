@@ -20,7 +20,7 @@ The table is generated: `alphakernel manual --docs docs` writes this page.
 )";
 constexpr const char* kAfter =
     R"(
-An overnight session ([sessions.md](sessions.md)) ends with the code of what ended it: 5 for a device that did not come back, 6 for a full disk or its database, 130 where it was stopped; else with the first code of its searches that is not 0.
+An overnight session ([sessions.md](sessions.md)) ends with the code of what ended it: 5 for a device that did not come back, 6 for a full disk or its database, 10 where it waits for answers, 130 where it was stopped; else with the first code of its searches that is not 0.
 
 Two endings come from the system, not from this table: 134 (the process aborted: an assertion failed, which is a bug, to be reported like code 1) and 137 (the system killed it, mostly for want of memory: ask for fewer workers).
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/session/session_manifest.h"
+#include "app/session/session_plan.h"
 #include "app/session/session_process.h"
 #include "app/session/session_runner.h"
 #include "app/session/session_status.h"
@@ -192,7 +193,11 @@ int stop(const app::Arguments& arguments) {
 int resume(const app::Arguments& arguments) {
   CLI::App app{"Continue a session where it ended.", "alphakernel session resume"};
   Common common;
+  std::string folder;
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
+  app.add_option(
+      "--folder", folder,
+      "where the session's files are now: on another machine, to which they were copied with the database");
   if (!parse_numbered(app, arguments, common, true)) return 0;
   const fs::path database = common.file();
   db::SessionStore store(database);
@@ -202,6 +207,10 @@ int resume(const app::Arguments& arguments) {
   if (session.status == "finished" && std::ranges::all_of(session.runs, &db::SessionSearch::is_done)) {
     fmt::print("session {} is finished\n", *common.id);
     return session.exit_code.value_or(0);
+  }
+  if (!folder.empty()) {
+    if (!fs::is_directory(folder)) fail(ExitCode::bad_input, "there is no folder {}", folder);
+    store.move(app::moved(session, fs::canonical(folder)));
   }
   store.queue(*common.id);
   return launch(database, *common.id, common);

@@ -61,10 +61,10 @@ struct LlmModel {
       {};  ///< asks the provider about the model; null where no one knows
 };
 
-/// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME" or "replay:FILE". Nothing is
-/// sent yet. Throws Error(usage) when there is no such provider or command, or the address is not
+/// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME", "mailbox:FOLDER" or "replay:FILE". Nothing
+/// is sent yet. Throws Error(usage) when there is no such provider or command, or the address is not
 /// allowed, Error(environment) when a key or libcurl is missing, Error(bad_input) for a broken models,
-/// key or replay file.
+/// key or replay file, Error(output) for a mailbox that cannot be written.
 [[nodiscard]] LlmModel open_model(const std::string& name, const LlmSettings& settings);
 
 /// The key of a provider: of its environment variable, else of its file; empty when there is none. Throws

@@ -34,6 +34,9 @@ class RecordingClient final : public LlmClient {
   RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
   void pass_over() override { client_->pass_over(); }
+  [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
+  [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
+  void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }
 
  private:
   std::shared_ptr<LlmClient> client_;

@@ -41,5 +41,5 @@ WITH chosen AS MATERIALIZED (
 SELECT 'Watch it' AS title, 'alphakernel session status ' || id || ' --watch' AS text FROM chosen
 UNION ALL SELECT 'Follow its log', 'alphakernel session log ' || id || ' --follow' FROM chosen
 UNION ALL SELECT 'Stop it: the best kernels are on disk then', 'alphakernel session stop ' || id FROM chosen WHERE status = 'running'
-UNION ALL SELECT 'Go on with it', 'alphakernel session resume ' || id FROM chosen WHERE status IN ('running', 'stopped', 'failed')
+UNION ALL SELECT 'Go on with it', 'alphakernel session resume ' || id FROM chosen WHERE status IN ('running', 'stopped', 'suspended', 'failed')
 UNION ALL SELECT 'Begin the same again', command FROM chosen;

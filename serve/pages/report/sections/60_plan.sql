@@ -16,7 +16,7 @@ SELECT step, expected_gain, command, why FROM (
          count(*) || iif(count(*) = 1, ' search is', ' searches are') || ' not done' AS expected_gain, 'alphakernel session resume ' || c.id AS command,
          'the session is ' || c.status || iif(c.reason = '', '', ': ' || c.reason) AS why
   FROM sessions c JOIN session_searches r ON r.session_id = c.id
-  WHERE c.status IN ('stopped', 'failed') AND r.state IN ('queued', 'running', 'stopped') GROUP BY c.id
+  WHERE c.status IN ('stopped', 'suspended', 'failed') AND r.state IN ('queued', 'running', 'stopped', 'suspended') GROUP BY c.id
   UNION ALL
   SELECT 2, speedup, 'catch up with ' || baseline || ' on ' || kernel, printf('%s is known to be possible', quantity(1 / speedup, 'ratio'))
            || iif(limit_ns > 0 AND device_kind = 'cuda', printf('; at most %s', quantity(score_ns / limit_ns, 'ratio')), ''), command,
@@ -44,5 +44,5 @@ ORDER BY rank, place LIMIT 30;
 SELECT r.name, r.state, c.id AS session, c.name AS queue, r.evaluations, r.budgets ->> 'max_evaluations' AS allowed, r.best_ns / 1000 AS best_us,
        r.search_id AS search, r.reason
 FROM sessions c JOIN session_searches r ON r.session_id = c.id
-WHERE c.status IN ('queued', 'running', 'stopped', 'failed') AND r.state IN ('queued', 'running', 'stopped')
+WHERE c.status IN ('queued', 'running', 'stopped', 'suspended', 'failed') AND r.state IN ('queued', 'running', 'stopped', 'suspended')
 ORDER BY c.id DESC, r.priority DESC, r.position LIMIT 50;

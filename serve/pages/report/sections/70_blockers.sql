@@ -8,11 +8,11 @@ ORDER BY s.status = 'failed' DESC, s.id DESC LIMIT 50;
 
 -- @queues Sessions that did not come to their end
 SELECT c.id AS session, c.name AS queue, c.status, c.reason, count(*) AS searches, sum(r.state = 'finished') AS done, sum(r.state = 'failed') AS failed,
-       sum(r.state = 'skipped') AS skipped, sum(r.state IN ('stopped', 'queued', 'running')) AS "left", c.started_at
+       sum(r.state = 'skipped') AS skipped, sum(r.state IN ('stopped', 'suspended', 'queued', 'running')) AS "left", c.started_at
 FROM sessions c JOIN session_searches r ON r.session_id = c.id
 WHERE c.started_at < :until AND (c.started_at >= :since OR c.ended_at >= :since OR c.id IN
       (SELECT session_id FROM session_searches WHERE search_id IN (SELECT id FROM report_searches)))
-GROUP BY c.id HAVING c.status IN ('stopped', 'failed') OR sum(r.state IN ('failed', 'skipped')) > 0
+GROUP BY c.id HAVING c.status IN ('stopped', 'suspended', 'failed') OR sum(r.state IN ('failed', 'skipped')) > 0
 ORDER BY c.id DESC LIMIT 30;
 
 -- @models Language models that did not answer

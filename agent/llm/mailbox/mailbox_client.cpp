@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/llm/mailbox/mailbox_client.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "agent/llm/api/http_client.h"
+#include "agent/llm/api/redact.h"
+#include "core/error.h"
+#include "core/text/hash.h"
+#include "core/text/print_stderr.h"
+
+namespace ak::agent {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr const char* kHead =
+    "# Question {name}\n\n"
+    "A search for a fast CUDA kernel asks this and waits for an answer. All that has to be known is in this "
+    "file:\n"
+    "first the instructions, then the question.\n\n"
+    "- The answer is a file `{answer}` in this folder, in one of the forms that the instructions describe, "
+    "of about\n"
+    "  {tokens} tokens at most (four bytes each). Write it under another name and rename it when it is "
+    "whole, or let\n"
+    "  `alphakernel mailbox answer` do that.\n"
+    "- Its first line may be `answers: {name}`, so that it cannot be taken for another question's; a line\n"
+    "  `by: NAME` after it says who answers.\n"
+    "- `alphakernel mailbox check FILE` tries a draft as the search will, on the CPU device.\n"
+    "{parent}"
+    "- A question that nobody waits for any more is renamed to `{withdrawn}`.\n";
+constexpr const char* kParent =
+    "- `{}` is the whole source of the parent that the question is about; edits are made to that file.\n";
+
+std::string file_name(const MailQuestion& question, std::string_view kind) {
+  return fmt::format("{:04}.{}", question.number, kind);
+}
+
+LlmReply failed(LlmFault fault, std::string message) {
+  return {.text = "", .failure = LlmFailure{fault, std::move(message)}};
+}
+
+std::string withdrawal(const MailQuestion& question) {
+  return fmt::format("question {}{}{}", question.name(), question.reason.empty() ? "" : ": ",
+                     question.reason);
+}
+
+/// A request that is not of a search names itself by what it says. What looks like a key is in no file.
+Json about_of(const LlmRequest& request) {
+  Json about = request.about.is_object() ? request.about : Json::object();
+  Redactor().redact(about);
+  if (about.contains("id")) return about;
+  std::string text = request.system;
+  for (const LlmMessage& message : request.messages) text += message.text;
+  about["id"] = sha256_hex(text);
+  return about;
+}
+
+}  // namespace
+
+std::filesystem::path mailbox_folder(std::string_view model) {
+  const std::size_t colon = model.find(':');
+  if (colon == std::string_view::npos || model.substr(0, colon) != kMailboxProvider) return {};
+  std::string_view folder = model.substr(colon + 1);
+  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+  return folder;
+}
+
+std::string question_text(const MailQuestion& question, const LlmRequest& request) {
+  const bool has_parent = request.about.is_object() && request.about.contains("parent_source");
+  std::string text = fmt::format(
+      fmt::runtime(kHead), fmt::arg("name", question.name()),
+      fmt::arg("answer", file_name(question, "answer.md")), fmt::arg("tokens", request.max_output_tokens),
+      fmt::arg("parent",
+               has_parent ? fmt::format(fmt::runtime(kParent), file_name(question, "parent.cu")) : ""),
+      fmt::arg("withdrawn", file_name(question, "withdrawn.md")));
+  text += "\n---\n\n<!-- instructions -->\n\n" + redact(request.system) + "\n";
+  for (const LlmMessage& message : request.messages)
+    text +=
+        fmt::format("\n---\n\n<!-- {} -->\n\n{}\n",
+                    message.role == "user" ? "question" : "what was answered before", redact(message.text));
+  return text;
+}
+
+LlmReply MailboxClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
+  LlmReply reply;
+  try {
+    const MailQuestion question = mailbox_.post(
+        about_of(request), [&](const MailQuestion& asked) { return question_text(asked, request); });
+    reply = await(question, cancelled);
+  } catch (const Error& error) {
+    reply = failed(LlmFault::unreachable, redact(error.what()));
+  }
+  waiting_ = false;
+  estimate_usage(request, reply.ok(), reply);
+  if (reply.ok()) reply.cost_usd = model_.cost_usd(reply.usage);
+  return reply;
+}
+
+/// Until there is an answer that can be taken, or nobody is to wait for it. What is wrong with one is said once.
+LlmReply MailboxClient::await(const MailQuestion& question, const std::atomic<bool>* cancelled) {
+  FileStamp seen;
+  auto seen_since = steady_clock::now();
+  std::string told;
+  for (;;) {
+    const AnswerLook answer = mailbox_.answer_to(question);
+    const auto now = steady_clock::now();
+    if (answer.stamp != seen) {
+      seen = answer.stamp;
+      seen_since = now;
+    }
+    const bool settled = now - seen_since >= timing_.settle;
+    waiting_ = answer.state != AnswerLook::State::ready;
+    if (answer.state == AnswerLook::State::ready && settled) return take(question, answer);
+    if (answer.state == AnswerLook::State::bad && settled &&
+        answer.problem != std::exchange(told, answer.problem))
+      print_stderr("note: {} is not taken: {}; replace it\n",
+                   mailbox_.file(question.number, "answer.md").string(), answer.problem);
+    if (answer.state == AnswerLook::State::absent && mailbox_.is_withdrawn(question))
+      return failed(LlmFault::withdrawn, redact(withdrawal(mailbox_.question(question.number))));
+    if (cancelled != nullptr && cancelled->load())
+      return failed(LlmFault::cancelled, fmt::format("question {} stays in the mailbox", question.name()));
+    std::this_thread::sleep_for(timing_.poll);
+  }
+}
+
+/// Marking it is for those who look at the folder: a disk that is full or read-only by now loses no answer.
+LlmReply MailboxClient::take(const MailQuestion& question, const AnswerLook& answer) const {
+  LlmReply reply{.text = redact(answer.text), .stop = LlmStop::end};
+  reply.raw = reply.text;
+  reply.request_id =
+      answer.by.empty() ? question.name() : fmt::format("{} by {}", question.name(), answer.by);
+  try {
+    if (question.is_open()) mailbox_.note_taken(question, answer);
+  } catch (const Error& error) {
+    reply.note = redact(error.what());
+  }
+  return reply;
+}
+
+void MailboxClient::withdraw(const QuestionName& name, std::string_view why) {
+  try {
+    std::vector<MailFault> faults;
+    for (const MailQuestion& question : mailbox_.questions(faults)) {
+      const bool meant = question.search == name.search && (name.id.empty() || question.id == name.id);
+      if (!meant || !question.is_open()) continue;
+      if (!name.id.empty() && mailbox_.answer_to(question).state == AnswerLook::State::ready) continue;
+      mailbox_.withdraw(question, why);
+      print_stderr("note: question {} is withdrawn: {}\n", question.name(), why);
+    }
+  } catch (const Error& error) {
+    print_stderr("note: questions cannot be withdrawn: {}\n", error.what());
+  }
+}
+
+}  // namespace ak::agent
