@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
 #include "agent/evaluate_one.h"
+#include "agent/paired_comparison.h"
 #include "agent/seeds.h"
 #include "app/setup/assembler.h"
 #include "core/text/hash.h"
@@ -19,6 +21,8 @@ namespace {
 constexpr std::uint64_t kMemberStream = 17;
 // For each shape, references and all distributions included (chosen; a candidate in a search has 60 s for all shapes).
 constexpr auto kTimeOfShape = std::chrono::seconds(60);
+
+constexpr double kNotTaken = std::numeric_limits<double>::infinity();
 
 SearchRecord record_of(const SearchRun& run, RowId set) {
   SearchRecord record;
@@ -61,31 +65,73 @@ bool MemberMeasurements::takes(const Candidate& candidate, const AxisValues& siz
   return resolve(candidate.plan, environment).ok();
 }
 
-std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
-                                                    const std::vector<Workload>& workloads) {
+std::vector<Workload> MemberMeasurements::timed_for(std::initializer_list<const Candidate*> candidates,
+                                                    const std::vector<Workload>& workloads) const {
   std::vector<Workload> timed;
   for (Workload workload : workloads) {
-    if (!takes(candidate, workload.axes)) continue;
+    const auto takes_it = [&](const Candidate* candidate) { return takes(*candidate, workload.axes); };
+    if (!std::ranges::all_of(candidates, takes_it)) continue;
     workload.roles = {WorkloadRole::check, WorkloadRole::time};
     timed.push_back(std::move(workload));
   }
-  auto found =
-      timed.empty() ? std::optional(MemberTimes{}) : evaluate(candidate, timed, Depth::time, "member");
-  if (!found) return std::nullopt;
-  std::vector<double> by_workload;
+  return timed;
+}
+
+std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
+                                                    const std::vector<Workload>& workloads) {
+  const std::vector<Workload> timed = timed_for({&candidate}, workloads);
+  if (timed.empty())
+    return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
+  const auto answer = answer_to(request_of(candidate, timed, Depth::time), "member");
+  if (!answer) return std::nullopt;
+  const auto& [variant, result] = *answer;
+  MemberTimes times{.variant = variant, .outcome = result.outcome, .times_ns = {}};
   for (const Workload& workload : workloads) {
-    const auto at = std::ranges::find(timed, workload.name, &Workload::name);
-    by_workload.push_back(at == timed.end() ? std::numeric_limits<double>::infinity()
-                                            : found->times_ns[static_cast<std::size_t>(at - timed.begin())]);
+    double time_ns = kNotTaken;
+    for (const Measurement& m : result.measurements)
+      if (m.role == MeasurementRole::candidate && m.cold && m.workload == workload.name && m.median_ns > 0)
+        time_ns = m.median_ns;
+    times.times_ns.push_back(time_ns);
   }
-  found->times_ns = std::move(by_workload);
-  return found;
+  return times;
+}
+
+std::vector<double> paired_ratios(const EvaluationResult& result, const std::vector<Workload>& workloads) {
+  std::vector<double> ratios;
+  for (const Workload& workload : workloads) {
+    const Measurement* own = agent::other_of(result, workload.name, MeasurementRole::candidate);
+    const Measurement* other = agent::other_of(result, workload.name, MeasurementRole::champion);
+    const bool paired =
+        own != nullptr && other != nullptr && !own->samples_ns.empty() && !other->samples_ns.empty();
+    const double launches =
+        paired ? static_cast<double>(other->launches_per_sample) / own->launches_per_sample : 1;
+    ratios.push_back(paired ? launches * paired_ratio(std::array{agent::pair_up(*own, *other, 1)}).ratio
+                            : kNotTaken);
+  }
+  return ratios;
+}
+
+std::optional<MemberTimes> MemberMeasurements::time_in_turns(const Candidate& candidate,
+                                                             const Candidate& other, RowId other_variant,
+                                                             const std::vector<Workload>& workloads) {
+  const std::vector<Workload> timed = timed_for({&candidate, &other}, workloads);
+  if (timed.empty()) return std::nullopt;
+  EvaluationRequest request = request_of(candidate, timed, Depth::time);
+  request.rival = std::make_shared<const Candidate>(other);
+  request.tag = fmt::format("{}", other_variant);  // what the view `comparisons` shows
+  const auto answer = answer_to(std::move(request), "comparison");
+  if (!answer || answer->second.rival_failed) return std::nullopt;
+  return MemberTimes{.variant = answer->first,
+                     .outcome = answer->second.outcome,
+                     .times_ns = paired_ratios(answer->second, workloads)};
 }
 
 std::optional<MemberTimes> MemberMeasurements::check(const Candidate& candidate,
                                                      const std::vector<Workload>& workloads,
                                                      std::string arm) {
-  return evaluate(candidate, workloads, Depth::check, std::move(arm));
+  const auto answer = answer_to(request_of(candidate, workloads, Depth::check), std::move(arm));
+  if (!answer) return std::nullopt;
+  return MemberTimes{.variant = answer->first, .outcome = answer->second.outcome, .times_ns = {}};
 }
 
 std::shared_ptr<const ProblemInstance> MemberMeasurements::problem_of(
@@ -100,9 +146,8 @@ std::shared_ptr<const ProblemInstance> MemberMeasurements::problem_of(
   return problem = std::move(copy);
 }
 
-std::optional<MemberTimes> MemberMeasurements::evaluate(const Candidate& candidate,
-                                                        const std::vector<Workload>& workloads, Depth depth,
-                                                        std::string arm) {
+EvaluationRequest MemberMeasurements::request_of(const Candidate& candidate,
+                                                 const std::vector<Workload>& workloads, Depth depth) {
   EvaluationRequest request;
   request.problem = problem_of(workloads);
   request.candidate = candidate;
@@ -112,8 +157,13 @@ std::optional<MemberTimes> MemberMeasurements::evaluate(const Candidate& candida
   for (const Workload& workload : workloads) request.workloads.push_back(workload.name);
   request.changing_inputs = depth == Depth::time && device_.kind == DeviceKind::cuda;
   request.deadline = kTimeOfShape * static_cast<int>(workloads.size());
+  return request;
+}
+
+std::optional<std::pair<RowId, EvaluationResult>> MemberMeasurements::answer_to(EvaluationRequest request,
+                                                                                std::string arm) {
   const auto give_up = clock_.now() + 2 * request.deadline;
-  const auto completed = agent::evaluate_one(*evaluator_, std::move(request), clock_, give_up, &stop_);
+  auto completed = agent::evaluate_one(*evaluator_, std::move(request), clock_, give_up, &stop_);
   if (!completed) return std::nullopt;
   EvaluationRecord record;
   record.search = search_;
@@ -124,15 +174,7 @@ std::optional<MemberTimes> MemberMeasurements::evaluate(const Candidate& candida
   record.result = &completed->result;
   const StoredEvaluation stored = store_.commit(record);
   if (completed->result.outcome.status == Status::infrastructure_error) return std::nullopt;
-  MemberTimes times{.variant = stored.variant, .outcome = completed->result.outcome, .times_ns = {}};
-  for (const Workload& workload : workloads) {
-    double time_ns = std::numeric_limits<double>::infinity();
-    for (const Measurement& m : completed->result.measurements)
-      if (m.role == MeasurementRole::candidate && m.cold && m.workload == workload.name && m.median_ns > 0)
-        time_ns = m.median_ns;
-    times.times_ns.push_back(time_ns);
-  }
-  return times;
+  return std::pair(stored.variant, std::move(completed->result));
 }
 
 }  // namespace ak::app

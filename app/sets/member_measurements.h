@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/search/search_run.h"
@@ -21,6 +23,10 @@ struct MemberTimes {
   Outcome outcome;
   std::vector<double> times_ns;  ///< by workload of the question; infinite where it does not take one
 };
+
+/// Of an evaluation with a rival: its times over the rival's, by workload; infinite where there are no pairs.
+[[nodiscard]] std::vector<double> paired_ratios(const EvaluationResult& result,
+                                                const std::vector<Workload>& workloads);
 
 /// Checks and times candidates on shapes, one after another, in a search of its own that the store keeps. Blocks.
 class MemberMeasurements {
@@ -38,15 +44,25 @@ class MemberMeasurements {
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
                                                 const std::vector<Workload>& workloads);
+  /// Timed in turns with another one, on a GPU: `times_ns` are its times over those of the other, where both take a
+  /// workload. Nothing as above. @param other has passed on all of these that it takes
+  [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,
+                                                         RowId other_variant,
+                                                         const std::vector<Workload>& workloads);
   /// Whether it is right on all of these; nothing as above. @param arm stored with it
   [[nodiscard]] std::optional<MemberTimes> check(const Candidate& candidate,
                                                  const std::vector<Workload>& workloads, std::string arm);
 
  private:
   [[nodiscard]] std::shared_ptr<const ProblemInstance> problem_of(const std::vector<Workload>& workloads);
-  [[nodiscard]] std::optional<MemberTimes> evaluate(const Candidate& candidate,
-                                                    const std::vector<Workload>& workloads, Depth depth,
-                                                    std::string arm);
+  /// Those of the workloads that all of the candidates take, to be timed.
+  [[nodiscard]] std::vector<Workload> timed_for(std::initializer_list<const Candidate*> candidates,
+                                                const std::vector<Workload>& workloads) const;
+  [[nodiscard]] EvaluationRequest request_of(const Candidate& candidate,
+                                             const std::vector<Workload>& workloads, Depth depth);
+  /// Evaluates and stores it. Nothing where there was no answer.
+  [[nodiscard]] std::optional<std::pair<RowId, EvaluationResult>> answer_to(EvaluationRequest request,
+                                                                            std::string arm);
 
   const SearchRun& run_;
   VariantStore& store_;
