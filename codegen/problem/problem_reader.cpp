@@ -436,22 +436,54 @@ std::vector<Mutation> read_mutations(const JsonReader& at, const ProblemInstance
   return mutations;
 }
 
-std::map<std::string, std::string> read_exemptions(const JsonReader& at) {
-  std::map<std::string, std::string> exemptions;
-  for (const auto& [mutation, reason] : at.members()) {
-    if (!is_input_mutation(mutation) &&
-        std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) ==
-            kAutomaticMutations.end()) {
-      std::vector<std::string_view> names;
-      for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
-      reason.reject(
-          fmt::format("'{}' is not an automatic mutation; those are {}, and of inputs ignored_input, "
-                      "ignored_end, ignored_sign, ignored_byte_K and ignored_bits_K",
-                      mutation, fmt::join(names, ", ")));
-    }
-    if (reason.text().find_first_not_of(' ') == std::string::npos)
-      reason.fail("the reason why the mutation is right here");
-    exemptions[mutation] = reason.text();
+void require_automatic_mutation(const std::string& mutation, const JsonReader& at) {
+  if (is_input_mutation(mutation) ||
+      std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) != kAutomaticMutations.end())
+    return;
+  std::vector<std::string_view> names;
+  for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
+  at.reject(fmt::format(
+      "'{}' is not an automatic mutation; those are {}, and of inputs ignored_input, ignored_end, "
+      "ignored_sign, ignored_byte_K and ignored_bits_K",
+      mutation, fmt::join(names, ", ")));
+}
+
+std::string read_reason(const JsonReader& at) {
+  std::string reason = at.text();
+  if (reason.find_first_not_of(' ') == std::string::npos)
+    at.fail("the reason why the mutation is right here");
+  return reason;
+}
+
+/// Of one automatic mutation: tensor -> why. One reason for every input would also be taken for those that matter.
+std::map<std::string, std::string> read_exempt_tensors(const std::string& mutation, const JsonReader& at,
+                                                       const ProblemInstance& instance) {
+  const bool of_inputs = is_input_mutation(mutation);
+  if (at.json().is_string() && !of_inputs) return {{"", read_reason(at)}};
+  if (!at.json().is_object())
+    at.fail(of_inputs ? "the inputs that it is right for, each with the reason, as {\"bias\": \"why\"}"
+                      : "the reason why the mutation is right here, or outputs that it is right for with the "
+                        "reason of each");
+  const Definition& definition = instance.definition;
+  std::map<std::string, std::string> exempt;
+  for (const auto& [tensor, reason] : at.members()) {
+    const auto& known = of_inputs ? definition.inputs : definition.outputs;
+    const bool is_there = std::ranges::find(known, tensor, &TensorSpec::name) != known.end();
+    const bool is_absent = std::ranges::find(instance.absent_outputs, tensor, &TensorSpec::name) !=
+                           instance.absent_outputs.end();
+    if (!is_there && (of_inputs || !is_absent))
+      reason.reject(fmt::format("'{}' is not an {}", tensor, of_inputs ? "input" : "output"));
+    exempt[tensor] = read_reason(reason);
+  }
+  return exempt;
+}
+
+std::map<std::string, std::map<std::string, std::string>> read_exemptions(const JsonReader& at,
+                                                                          const ProblemInstance& instance) {
+  std::map<std::string, std::map<std::string, std::string>> exemptions;
+  for (const auto& [mutation, tensors] : at.members()) {
+    require_automatic_mutation(mutation, tensors);
+    exemptions[mutation] = read_exempt_tensors(mutation, tensors, instance);
   }
   return exemptions;
 }
@@ -551,7 +583,7 @@ ProblemInstance read_instance(const Problem& problem, const Params& params) {
   if (instance.distributions.empty()) at.member("distributions").fail("at least one distribution");
   instance.tolerance = read_tolerance(at.member("tolerance"), instance);
   if (const auto given = find_mutations(at)) instance.mutations = read_mutations(*given, instance);
-  if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given);
+  if (const auto given = at.find("audit_exempt")) instance.audit_exempt = read_exemptions(*given, instance);
   if (const auto given = at.find("sources")) {
     for (const JsonReader& item : given->items()) instance.sources_cited.push_back(item.text());
   }

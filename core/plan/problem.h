@@ -111,7 +111,8 @@ struct ProblemInstance {
   Tolerance tolerance;
   std::vector<InputDistribution> distributions;  ///< the first one is also used for timing
   std::vector<Mutation> mutations;
-  std::map<std::string, std::string> audit_exempt = {};  ///< automatic mutation that is right here -> why
+  /// Automatic mutation -> tensor for which it is right here (empty: every output) -> why.
+  std::map<std::string, std::map<std::string, std::string>> audit_exempt = {};
   std::vector<Workload> workloads;
   std::string reference_cu;              ///< reference kernel in the candidate contract; empty: see `python`
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name

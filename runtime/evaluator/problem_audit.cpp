@@ -267,8 +267,13 @@ class Audit {
   void exempt_if_said(AuditFinding& finding) const {
     const auto exempt = request_.problem->audit_exempt.find(finding.name);
     if (finding.as_expected() || exempt == request_.problem->audit_exempt.end()) return;
-    finding.verdict = AuditVerdict::exempt;
-    finding.message = exempt->second;
+    for (const std::string& tensor : {finding.tensor, std::string()}) {
+      const auto reason = exempt->second.find(tensor);
+      if (reason == exempt->second.end()) continue;
+      finding.verdict = AuditVerdict::exempt;
+      finding.message = reason->second;
+      return;
+    }
   }
 
   void try_automatic(const AutomaticMutation& mutation, std::vector<AuditFinding>& findings) {

@@ -93,13 +93,24 @@ TEST_CASE("the tolerance may depend on the params") {
   CHECK(sample.instantiate({{"dtype", "bf16"}})->tolerance.allow_nondeterministic);
 }
 
-TEST_CASE("an exemption from the audit names an automatic mutation and gives a reason") {
+TEST_CASE("an exemption from the audit names an automatic mutation, what it is for, and a reason") {
   SampleProblem sample;
-  sample.json["audit_exempt"] = {{"identity", "it is one"}};
-  CHECK(sample.instantiate()->audit_exempt.at("identity") == "it is one");
-  for (const auto& [mutation, reason, words] : {std::tuple{"identity", "", "the reason why"},
-                                                {"identity", " ", "the reason why"},
-                                                {"zeroes", "why not", "not an automatic mutation"}}) {
+  sample.json["audit_exempt"] = {{"identity", "it is one"}, {"ignored_end", {{"x", "it is padding"}}}};
+  const auto exempt = sample.instantiate()->audit_exempt;
+  CHECK(exempt.at("identity").at("") == "it is one");
+  CHECK(exempt.at("ignored_end").at("x") == "it is padding");
+  struct Row {
+    std::string mutation;
+    Json reason;
+    std::string words;
+  };
+  for (const auto& [mutation, reason, words] :
+       {Row{"identity", "", "the reason why"}, Row{"identity", " ", "the reason why"},
+        Row{"identity", {{"x", "why"}}, "'x' is not an output"},
+        Row{"identity", {{"y", " "}}, "the reason why"},
+        Row{"ignored_end", "for every input", "the inputs that it is right for"},
+        Row{"ignored_end", {{"y", "why"}}, "'y' is not an input"}, Row{"ignored_end", 3, "the inputs that"},
+        Row{"zeroes", "why not", "not an automatic mutation"}}) {
     sample.json["audit_exempt"] = {{mutation, reason}};
     const auto [message, code] = error_of([&] { static_cast<void>(sample.instantiate()); });
     CHECK(code == ExitCode::bad_input);

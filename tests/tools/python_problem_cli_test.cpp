@@ -221,11 +221,13 @@ TEST_CASE("a module of simple operators gets a starting kernel that passes every
   if (!pytorch_here()) return;
   struct Simple {
     std::string what, forward, layers;
+    std::vector<std::string> flags;
   };
   const Simple modules[] = {
-      {"a reduction", "return x.mean(1)", ""},
-      {"a choice", "return torch.argmax(x, 0)", ""},
-      {"a norm of channels", "return self.layer(x)", "torch.nn.BatchNorm1d(M)"},
+      {"a reduction", "return x.mean(1)", "", {}},
+      {"a choice", "return torch.argmax(x, 0)", "", {}},
+      {"a norm of channels", "return self.layer(x)", "torch.nn.BatchNorm1d(M)", {}},
+      {"a norm by what was learnt", "return self.layer(x)", "torch.nn.BatchNorm1d(M)", {"--eval"}},
   };
   for (std::size_t i = 0; i < std::size(modules); ++i) {
     if (!drawn_today(i, std::size(modules))) continue;
@@ -236,7 +238,7 @@ TEST_CASE("a module of simple operators gets a starting kernel that passes every
       text.insert(text.find("    def forward"),
                   "    def __init__(self):\n        super().__init__()\n        self.layer = " +
                       module.layers + "\n");
-    const ProgramResult made = make(box, text);
+    const ProgramResult made = make(box, text, module.flags);
     INFO(module.what << "\n" << made.out << made.err);
     REQUIRE(made.exit_code == 0);
     CHECK_THAT(made.out, Catch::Contains("start.cu is a plain kernel to start from"));

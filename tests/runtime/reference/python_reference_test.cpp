@@ -485,6 +485,16 @@ TEST_CASE("integers of a reference in Python are compared as integers") {
   CHECK(bench.run("c[i] = a[i] > b[i]", types).outcome.status == Status::incorrect);
 }
 
+TEST_CASE("outputs that a problem omits are not compared, and the others keep their places") {
+  if (!pytorch_here()) return;
+  const std::string source = "def run(a, b):\n    return a * 0, a * b, 3\n";
+  PythonBench bench({.source = source, .options = {{"omit", {0, 2}}}});
+  CHECK(bench.run("c[i] = a[i] * b[i]").outcome.status == Status::ok);
+  CHECK(bench.run("c[i] = 0").outcome.status == Status::incorrect);
+  PythonBench whole({.source = source});
+  CHECK(whole.run("c[i] = a[i] * b[i]").outcome.status == Status::invalid_reference);
+}
+
 constexpr const char* kModule = R"(
 import torch
 N = 7

@@ -458,8 +458,10 @@ class Description:
         }
         if self.selects:
             problem["tolerance"]["outputs"] = self.selects
-        if self.exempt and not self.values.degenerate:
-            problem["audit_exempt"] = self.exempt
+        exempt = {mutation: {tensor: why for tensor, why in tensors.items() if tensor in inputs or tensor in outputs}
+                  for mutation, tensors in self.exempt.items()}
+        if any(exempt.values()) and not self.values.degenerate:
+            problem["audit_exempt"] = {mutation: tensors for mutation, tensors in exempt.items() if tensors}
         if self.values.degenerate:
             problem["degenerate"] = self.values.degenerate
         return problem

@@ -31,7 +31,7 @@ class Values:
 
     def __init__(self, instance, outputs, chooses, left_out=()):
         self.instance = instance
-        self.left_out = left_out
+        self.output_names, self.left_out = outputs, left_out
         self.notes = []
         others = [instance.task.instance(instance.sizes, seed) for seed in SEEDS]
         drawn = [other.inputs(seed) for other, seed in zip(others, SEEDS)]
@@ -196,18 +196,18 @@ class Values:
     # ---- mutations
 
     def exempt(self):
-        """Automatic mutations of the audit that are no mistake: mutation -> why."""
-        found = {}
-        if self._copies():
-            found["identity"] = "a result is a copy of %s" % self._copies()[0]
-        unread = [name for name in self.used if self._ends_unread(name)]
-        if unread:
-            found["ignored_end"] = "at small sizes no result reads the last row of %s" % ", ".join(unread)
-            self.notes.append(found["ignored_end"])
-        ends = [output.flatten()[-LAST_ELEMENTS:] for _, exact in self.runs for output in exact if output is not None]
-        if not any(bool(end.any()) for end in ends):
-            found["last_elements"] = "the reference itself is zero there: no input reaches these elements"
-        return found
+        """Automatic mutations of the audit that are no mistake: mutation -> input or output -> why."""
+        copies, unread = self._copies(), [name for name in self.used if self._ends_unread(name)]
+        zero = [output for place, output in enumerate(self.output_names) if self._ends_in_zeros(place)]
+        self.notes.extend("at small sizes no result reads the last row of %s" % name for name in unread)
+        found = {"identity": {output: "it is a copy of %s" % name for output, name in copies.items()},
+                 "ignored_end": dict.fromkeys(unread, "at small sizes no result reads its last row"),
+                 "last_elements": dict.fromkeys(zero, "the reference itself is zero there: no input reaches these elements")}
+        return {mutation: tensors for mutation, tensors in found.items() if tensors}
+
+    def _ends_in_zeros(self, place):
+        ends = [exact[place].flatten()[-LAST_ELEMENTS:] for _, exact in self.runs if exact[place] is not None]
+        return bool(ends) and not any(bool(end.any()) for end in ends)
 
     def _ends_unread(self, name):
         """Is the last row of a weight without effect in all cases? So are those of a table for the longest sequence."""
@@ -226,12 +226,16 @@ class Values:
         return True
 
     def _copies(self):
-        """Names of inputs and weights that some result is equal to in every case."""
-        own, results = self.instance.weights, range(len(self.runs[0][1]))
+        """Output -> the input or weight that it is equal to in every case."""
+        own = self.instance.weights
         given = [{**inputs, **own, **weights} for inputs, weights in self.cases]
-        return [name for name, value in given[0].items() if isinstance(value, torch.Tensor)
-                and any(all(_equal(exact[place], values[name]) for values, (_, exact) in zip(given, self.runs))
-                        for place in results)]
+        found = {}
+        for place, output in enumerate(self.output_names):
+            for name, value in given[0].items():
+                if isinstance(value, torch.Tensor) and all(
+                        _equal(exact[place], values[name]) for values, (_, exact) in zip(given, self.runs)):
+                    found.setdefault(output, name)
+        return found
 
     def mutations(self):
         """Mistakes that some case shows; the others are noted, and operators of which none was found."""

@@ -227,10 +227,10 @@ def _scaled_by(text, weight, bias):
 
 def _batch_norm(rows, call):
     """Of channels, or of each channel of each sample where these became one axis (instance normalisation)."""
-    tensor, weight, bias, _, _, training, _, epsilon = call.args
+    tensor, weight, bias, mean, variance, training, _, epsilon = call.args
     shape = tensor.tensor.shape
     rows.value(tensor)
-    if not training or len(shape) < 2:
+    if len(shape) < 2:
         raise Unknown
     names, given = rows.names, rows.given
     if (1, given[0] * given[1]) + given[2:] == tuple(shape) and given[0] > 1:
@@ -242,7 +242,12 @@ def _batch_norm(rows, call):
             raise Unknown
         element = rows.normalised_rows(call, CHANNELS, (names[1:2], names[:1] + names[2:], names[2:]))
     weights = [rows.weight(argument, "row", shape[1]) for argument in (weight, bias)]
-    return Value("element", _scaled_by(_normalised(rows, element, epsilon), *weights), call.result.shape)
+    if training:
+        text = _normalised(rows, element, epsilon)
+    else:
+        text = "((%s - %s) / sqrt(%s + %s))" % (element, rows.weight(mean, "row", shape[1]),
+                                                rows.weight(variance, "row", shape[1]), number(epsilon))
+    return Value("element", _scaled_by(text, *weights), call.result.shape)
 
 
 def _group_norm(rows, call):

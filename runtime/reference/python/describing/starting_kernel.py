@@ -120,14 +120,24 @@ def _stored(text, dtype):
 BLOCKS = {"BLOCK": {"values": [128, 256, 512, 1024], "default": 256}}
 
 
+def _calls_behind(result, calls):
+    """Those that the result comes from: copies that a module keeps of its buffers are none of the kernel's work."""
+    wanted, behind = {id(result)}, []
+    for call in reversed(calls):
+        if call.key in wanted:
+            wanted.update(part.key for part in call.args if isinstance(part, Argument))
+            behind.append(call)
+    return behind[::-1]
+
+
 def _rows_file(calls, leaves, result, definition):
-    rows = Rows(calls, leaves)
+    rows = Rows(_calls_behind(result, calls), leaves)
     value = rows.values.get(id(result))
     if value is None or not rows.used or not rows.steps and value.kind != "element":
         raise Unknown
     if result.numel() != rows.results_of(value) or not result.is_contiguous():
         raise Unknown
-    return (_reducing if rows.steps else _pointwise)(rows, value, definition)
+    return (_reducing if rows.address else _pointwise)(rows, value, definition)
 
 
 GROUP = """/// Neighbouring elements, which are loaded and stored together.
@@ -230,11 +240,13 @@ def _reducing(rows, value, definition):
         "  if (threadIdx.x == 0) %s[row] = %s;\n" % (name, stored)
     body = "%s%s__global__ void rows(%s, %s* %s, long long count, long long inner) {\n" \
            "  const long long row = blockIdx.x;\n%s}\n" % (
-               PICK if any(step[0] == "chosen" for step in rows.steps) else "", OVER_BLOCK,
+               PICK if any(step[0] == "chosen" for step in rows.steps) else "", OVER_BLOCK if rows.steps else "",
                _parameters(rows.used, definition), CTYPES[output["dtype"]], name, body)
     plan = _plan("rows", [grid], ["BLOCK"],
                  rows.used + [name, {"i64": count}, {"i64": inner}], BLOCKS)
-    return _file(plan, dtypes, "One block for each row of what is reduced together; sums are kept in double.",
+    what = "One block for each row of what is reduced together; sums are kept in double." if rows.steps else \
+        "One block for each row of elements with the same weights."
+    return _file(plan, dtypes, what,
                  "constexpr int BLOCK = 256;", body)
 
 
