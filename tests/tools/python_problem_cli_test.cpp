@@ -463,7 +463,7 @@ TEST_CASE(
   Sandbox box;
   int kernels = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    if (i != 0 && !drawn_today(i, 5)) continue;  // the first one has a starting kernel
+    if (i != 0 && !drawn_today(i, 10)) continue;  // the first one has a starting kernel
     const std::string name = modules[i].stem().string(), made = (box.folder / name).string();
     const ProgramResult folder = box.run({"problem", "new", made, "--from-python", modules[i].string()});
     INFO(name << "\n" << folder.out << folder.err);
