@@ -25,7 +25,6 @@
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "core/text/print_stderr.h"
-#include "core/text/suggest.h"
 #include "db/store/session_store.h"
 #include "runtime/fleet/secure_stream.h"
 #include "runtime/fleet/tcp_socket.h"
@@ -205,7 +204,7 @@ void JobProcess::end_steps() {
 void JobProcess::queue_again() const {
   if (const auto answer = ask_slurm({"scontrol", "requeue", facts_.job}, kSlurmSubmission); !answer)
     print_stderr("error: job {} is not queued again; continue with: alphakernel session resume {}: {}\n",
-                 facts_.job, session_, sanitize(answer.error().message, 700));
+                 facts_.job, session_, answer.error().message);
 }
 
 int JobProcess::run() {

@@ -14,7 +14,7 @@
 namespace ak::app {
 namespace {
 
-constexpr std::size_t kShownField = 80, kShownError = 200;
+constexpr std::size_t kShownField = 80;
 // States in which a job runs, has yet to, or is about to be in the queue again.
 constexpr std::array<std::string_view, 12> kLive{"PENDING",   "RUNNING",   "CONFIGURING", "COMPLETING",
                                                  "SUSPENDED", "REQUEUED",  "STOPPED",     "REQUEUE_HOLD",
@@ -54,7 +54,7 @@ std::optional<std::vector<std::string>> fields_of_job(const std::string& job, st
 JobState not_known(const std::string& job, const std::string& why) {
   JobState state;
   state.job = job;
-  state.unknown = sanitize(why, kShownError);
+  state.unknown = shown_in_line(why);
   return state;
 }
 

@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownAnswer = 200;
-
 fs::path script_file(const fs::path& folder) { return folder / "job.sh"; }
 fs::path number_file(const fs::path& folder) { return folder / "job"; }
 
@@ -72,17 +70,21 @@ std::string note_job(const fs::path& folder, const std::string& job) {
   return noted;
 }
 
+/// By its user, an administrator, or by Slurm where its launch failed ("JobHeldUser", "launch failed requeued held").
+bool is_held(const JobState& state) {
+  return state.reason.find("held") != std::string::npos || state.reason.find("Held") != std::string::npos;
+}
+
 std::string submit_script(const fs::path& folder) {
   const auto answer = ask_slurm({"sbatch", "--parsable", script_file(folder).string()}, kSlurmSubmission);
-  if (!answer)
-    fail(ExitCode::environment, "the session was not submitted: {}", sanitize(answer.error().message, 700));
+  if (!answer) fail(ExitCode::environment, "the session was not submitted: {}", answer.error().message);
   const auto job = submitted_job(*answer);
   if (!job)
     fail(ExitCode::environment,
          "sbatch says '{}', where the number of the job was expected; whether there is one, squeue says. The "
          "job notes its "
          "number itself when it begins",
-         sanitize(*answer, kShownAnswer));
+         shown_in_line(*answer));
   return note_job(folder, *job);
 }
 
@@ -137,23 +139,23 @@ std::string submit_session(const BatchJob& job) {
   return submit_script(folder);
 }
 
+void check_no_job(const fs::path& database, RowId session) {
+  const auto job = known_job(database, session);
+  if (!job) return;
+  const JobState state = ask_job_state(*job);
+  if (!state.in_queue)
+    fail(ExitCode::environment, "whether job {} of session {} is still in the queue is not known: {}", *job,
+         session, state.unknown);
+  if (*state.in_queue)
+    fail(ExitCode::usage, "job {} of session {} is in the queue: {}{}{}", *job, session, state.state,
+         state.reason.empty() ? "" : fmt::format(" ({})", state.reason),
+         is_held(state) ? fmt::format("; scontrol release {} lets it begin", *job) : "");
+}
+
 std::string submit_again(const fs::path& database, RowId session) {
   const fs::path folder = job_folder(database, session);
-  if (const auto job = known_job(database, session)) {
-    const JobState state = ask_job_state(*job);
-    if (!state.in_queue)
-      fail(ExitCode::environment, "whether job {} of session {} is still in the queue is not known: {}", *job,
-           session, state.unknown);
-    if (*state.in_queue)
-      fail(ExitCode::usage, "job {} of session {} is in the queue: {}", *job, session, state.state);
-    fs::remove(number_file(folder));
-    try {
-      return submit_script(folder);
-    } catch (const Error&) {
-      static_cast<void>(note_job(folder, *job));
-      throw;
-    }
-  }
+  std::error_code none;
+  fs::remove(number_file(folder), none);  // of a job that has ended
   return submit_script(folder);
 }
 
@@ -162,15 +164,15 @@ std::optional<JobState> job_state_of(const fs::path& database, RowId session) {
   if (const auto job = known_job(database, session)) return ask_job_state(*job);
   JobState state;
   state.job = "?";
-  state.unknown =
-      fmt::format("sbatch did not say its number; look with: squeue --name=alphakernel-{}", session);
+  state.unknown = fmt::format(
+      "it was not submitted, or sbatch did not say its number; look with: squeue --name=alphakernel-{}",
+      session);
   return state;
 }
 
 void cancel_job(const std::string& job) {
   const auto answer = ask_slurm({"scancel", job}, kSlurmAnswer);
-  if (!answer)
-    fail(ExitCode::environment, "job {} was not cancelled: {}", job, sanitize(answer.error().message, 700));
+  if (!answer) fail(ExitCode::environment, "job {} was not cancelled: {}", job, answer.error().message);
 }
 
 void claim_session(const fs::path& database, RowId session, const std::string& job) {

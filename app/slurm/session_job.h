@@ -26,8 +26,9 @@ namespace ak::app {
 /// Writes the script of a session and submits it. Returns the job's number. Throws Error(environment) where sbatch is
 /// missing, refuses, or says something else than a number: then the session can be resumed.
 std::string submit_session(const BatchJob& job);
-/// Submits it once more. Throws Error(usage) while its job is in the queue, and Error(environment) where that is not
-/// known: one session has one job.
+/// One session has one job: throws Error(usage) while it is in the queue, and Error(environment) where that is not known.
+void check_no_job(const std::filesystem::path& database, RowId session);
+/// Submits the script that is there once more, as submit_session() does.
 std::string submit_again(const std::filesystem::path& database, RowId session);
 
 /// Of the session's job; nothing where Slurm does not run it.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text/suggest.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/program_output.h"
 
@@ -13,6 +14,7 @@ namespace ak::app {
 namespace {
 
 constexpr std::array<std::string_view, 3> kForJobs{"SBATCH_*", "ALPHAKERNEL_*", "XDG_*"};
+constexpr std::size_t kShownAnswer = 400;
 constexpr std::size_t kMostDigits = 10;  // Slurm's numbers have 32 bits
 
 }  // namespace
@@ -20,8 +22,15 @@ constexpr std::size_t kMostDigits = 10;  // Slurm's numbers have 32 bits
 Result<std::string> ask_slurm(const std::vector<std::string>& argv, std::chrono::seconds limit) {
   auto answer =
       runtime::output_of(argv, runtime::child_environment(true, kForJobs), limit, {.last_words = true});
-  if (!answer) return InputError{fmt::format("{} {}", argv.front(), answer.error().message)};
+  if (!answer) return InputError{shown_in_line(fmt::format("{} {}", argv.front(), answer.error().message))};
   return answer;
+}
+
+std::string shown_in_line(std::string_view text) {
+  std::string line = sanitize(text, kShownAnswer);
+  std::ranges::replace(line, '\n', ' ');
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {

@@ -19,6 +19,9 @@ inline constexpr std::chrono::seconds kSlurmAnswer{10}, kSlurmSubmission{60};
 /// AlphaKernel's own settings, and nothing that is called a key, token, secret or password.
 [[nodiscard]] Result<std::string> ask_slurm(const std::vector<std::string>& argv, std::chrono::seconds limit);
 
+/// Such a text as a part of a message: one line, without what could be no text, and no longer than is read.
+[[nodiscard]] std::string shown_in_line(std::string_view text);
+
 /// The lines of such a text.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 

@@ -23,11 +23,12 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 600
-# Evaluations of a search whose course does not depend on which of them ends first, by what does not depend on it either.
+# Evaluations of a search whose course does not depend on which ends first, by what does not depend on it either: a baseline is
+# timed with the first.
 ROWS = """SELECT p.iteration, p.arm, hex(v.variant_hash), v.tunables, e.depth, e.input_seed, e.status, e.stage, e.message,
   e.gate, e.score_ns, e.occupancy_ratio, e.shared_bytes, (SELECT group_concat(hex(g.uid)) FROM evaluation_checks c
   JOIN check_groups g ON g.id = c.group_id WHERE c.evaluation_id = e.id),
-  (SELECT count(*) FROM measurements m WHERE m.evaluation_id = e.id)
+  (SELECT count(*) FROM measurements m WHERE m.evaluation_id = e.id AND m.role = 'candidate')
   FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN variants v ON v.id = e.variant_id
   WHERE p.arm IN ('start', 'exhaustive') ORDER BY p.iteration, v.variant_hash"""
 
@@ -97,6 +98,7 @@ class Session:
     def __init__(self, cluster, program, folder):
         self.cluster, self.program, self.folder = cluster, program, folder
         folder.mkdir()
+        self.lost_since = None
         self.database, self.home = folder / "ak.db", folder / "home.db"
         self.env = {**os.environ, "ALPHAKERNEL_DB": str(self.database), "ALPHAKERNEL_CONFIG": str(folder / "config.json"),
                     "ALPHAKERNEL_CACHE": str(folder.parent / "cache")}
@@ -110,6 +112,9 @@ class Session:
 
     def session(self, *arguments):
         return self.cluster.run(self.program, "session", *arguments, env=self.env)
+
+    def log(self):
+        return pathlib.Path(f"{self.database}-session-1.log").read_text()
 
     def status(self):
         return json.loads(self.session("status", "--json").stdout)
@@ -126,8 +131,15 @@ class Session:
         self.cluster.start_lost_daemons()
         now = self.status()
         job = now["record"]["job"]
+        if "held" in (job["reason"] or ""):  # Slurm does so where slurmstepd of the job itself is killed
+            self.cluster.run("scontrol", "release", job["id"])
         if job["state"] == "PENDING":
             self.cluster.run("scontrol", "update", f"jobid={job['id']}", "StartTime=now")
+        # Slurm takes minutes to see that slurmstepd of the job itself is gone.
+        lost = job["state"] == "RUNNING" and now["state"] in ("stopped", "killed")
+        self.lost_since = (self.lost_since or time.monotonic()) if lost else None
+        if lost and time.monotonic() - self.lost_since > 15:
+            self.session("stop", "1")
         merged = now["state"] == "finished" and job["state"] == "COMPLETED"
         if merged or now["state"] == "running" or job["in_queue"] is not False:
             return False
@@ -201,8 +213,13 @@ def main():
                 if session.status()["record"]["job"]["state"] != "COMPLETED":
                     session.session("resume", "1")
                 for database in (session.database, session.home):
-                    if query(database, ROWS) != expected:
-                        sys.exit(f"session {sessions} after {killed} kills: other rows in {database}")
+                    found = query(database, ROWS)
+                    if found != expected:
+                        print(f"session {sessions} after {killed} kills: rows that differ in {database}")
+                        for row in sorted(set(found) ^ set(expected), key=str)[:10]:
+                            print("more:" if row in found else "missing:", row)
+                        print(f"{len(found)} rows, expected {len(expected)}\n{session.log()}")
+                        sys.exit(1)
                     if query(database, "PRAGMA integrity_check") != [("ok",)]:
                         sys.exit(f"{database} is damaged")
         finally:

@@ -85,6 +85,9 @@ TEST_CASE("a session has one job: a second one is not submitted, and does nothin
   slurm.program("squeue", "echo '41|PENDING|Priority|0:00|1:00:00|'");
   check_error(slurm.session({"resume", "1"}), ExitCode::usage,
               "job 41 of session 1 is in the queue: PENDING");
+  slurm.program("squeue", "echo '41|PENDING|launch failed requeued held|0:00|1:00:00|'");
+  check_error(slurm.session({"resume", "1"}), ExitCode::usage,
+              "PENDING (launch failed requeued held); scontrol release 41 lets it begin");
   slurm.program("squeue", "echo welcome");
   check_error(slurm.session({"resume", "1"}), ExitCode::environment,
               "is not known: squeue prints something else");

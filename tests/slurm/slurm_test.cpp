@@ -163,7 +163,8 @@ std::string lasting(const fs::path& database) {
                               "(SELECT group_concat(hex(g.uid)) FROM evaluation_checks c JOIN check_groups g "
                               "ON g.id = c.group_id "
                               "WHERE c.evaluation_id = e.id) AS checks, "
-                              "(SELECT count(*) FROM measurements m WHERE m.evaluation_id = e.id) AS timings "
+                              "(SELECT count(*) FROM measurements m WHERE m.evaluation_id = e.id AND m.role "
+                              "= 'candidate') AS timings "
                               "FROM evaluations e JOIN proposals p ON p.id = e.proposal_id JOIN variants v "
                               "ON v.id = e.variant_id "
                               "WHERE p.arm IN ('start', 'exhaustive') ORDER BY p.iteration, v.variant_hash",

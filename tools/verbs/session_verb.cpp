@@ -130,7 +130,6 @@ void submit(db::SessionStore& store, RowId id, const Common& common,
   try {
     print_job(common.file(), id, submit_job(), common);
   } catch (const Error& error) {
-    if (error.code() == ExitCode::usage) throw;
     store.end(id, "failed", error.what(), static_cast<int>(error.code()));
     throw Error(error.code(),
                 fmt::format("{} (again with: alphakernel session resume {})", error.what(), id));
@@ -336,6 +335,7 @@ int resume(const app::Arguments& arguments) {
     if (!fs::is_directory(folder)) fail(ExitCode::bad_input, "there is no folder {}", folder);
     store.move(app::moved(session, fs::canonical(folder)));
   }
+  if (slurm) app::check_no_job(database, *common.id);
   store.queue(*common.id);
   if (slurm) {
     submit(store, *common.id, common, [&] { return app::submit_again(database, *common.id); });
