@@ -11,6 +11,7 @@
 #include "app/session/session_manifest.h"
 #include "app/session/session_process.h"
 #include "app/session/session_status.h"
+#include "app/slurm/session_job.h"
 #include "core/error.h"
 #include "db/store/session_store.h"
 
@@ -110,7 +111,9 @@ Answer session_status(const Json& request, const Context& context, const Callbac
   Json json = status_brief(session, alive);
   if (page_length(request).whole) {
     json["record"] = app::status_json(session, alive);
-    json["page"] = app::status_text(session, alive);
+    const auto job = app::job_state_of(context.database, number);
+    json["record"]["job"] = job ? app::to_json(*job) : Json();
+    json["page"] = app::status_text(session, alive) + (job ? app::job_text(*job) : "");
   }
   return {.content = std::move(json)};
 }

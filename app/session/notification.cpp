@@ -127,7 +127,8 @@ std::optional<NotifySettings> notify_of(const db::Session& session) {
 
 Json limits_of(const db::Session& session) {
   Json limits = session.budgets;
-  if (limits.is_object()) limits.erase("notify");
+  if (limits.is_object())
+    for (const char* other : {"notify", "merge_into"}) limits.erase(other);
   return limits;
 }
 

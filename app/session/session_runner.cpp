@@ -13,6 +13,7 @@
 #include "app/search/run_journal.h"
 #include "app/search/search_command.h"
 #include "app/session/notification.h"
+#include "app/session/session_home.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_watch.h"
@@ -342,6 +343,22 @@ SessionBudgets session_budgets_of(const db::Session& session) {
   return session_budgets_from(JsonReader(limits));
 }
 
+/// The session has ended well only when its rows are where they belong.
+void go_home(const fs::path& database, RowId id, End& end, const SessionReport& report) {
+  db::SessionStore store(database);
+  const db::Session session = store.read(id);
+  try {
+    if (const auto added = bring_home(session, database))
+      report.line(fmt::format("merged into {}: {} rows added", home_of(session)->string(), *added));
+  } catch (const Error& error) {
+    end = {"failed",
+           fmt::format("{}, and not merged into {}: {}; session resume {} tries again", end.state,
+                       home_of(session)->string(), error.what(), id),
+           end.code != 0 ? end.code : value(error.code())};
+    store.end(id, end.state, end.reason, end.code);
+  }
+}
+
 }  // namespace
 
 Arguments arguments_of(const db::SessionSearch& run, const fs::path& database) {
@@ -386,7 +403,9 @@ int run_searches(const fs::path& database, RowId id, const ReadGenerate& read, c
   }
   const InterruptGuard interrupt;
   SessionWatch watch(database, id, budgets.min_free_mb << 20, interrupt.requested());
-  const End end = SessionRunner(database, id, watch, budgets, read, report).run();
+  End end = SessionRunner(database, id, watch, budgets, read, report).run();
+  // What was interrupted, or waits for answers, goes on.
+  if (!watch.is_interrupted() && end.state != "suspended") go_home(database, id, end, report);
   report.line(fmt::format("session {}: {}{}{}", id, end.state, end.reason.empty() ? "" : ": ", end.reason));
   return end.code;
 }

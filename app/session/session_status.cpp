@@ -10,6 +10,7 @@
 
 #include "app/evaluate/figure_texts.h"
 #include "app/session/notification.h"
+#include "app/slurm/session_job.h"
 #include "core/text/suggest.h"
 #include "core/token_counts.h"
 
@@ -17,6 +18,8 @@ namespace ak::app {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(100);
+// How often Slurm is asked, as its own tools advise against more (chosen).
+constexpr auto kJobInterval = std::chrono::seconds(10);
 
 double spent_s(const db::SessionSearch& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
 
@@ -172,12 +175,19 @@ void watch_status(const std::filesystem::path& database, RowId id, std::chrono::
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show) {
   db::SessionStore store(database, db::OpenMode::read_only);
   const db::SessionLock lock(database);
+  std::optional<JobState> job;
+  auto next_question = std::chrono::steady_clock::now();
   for (;;) {
+    if (std::chrono::steady_clock::now() >= next_question) {
+      job = job_state_of(database, id);
+      next_question = std::chrono::steady_clock::now() + kJobInterval;
+    }
     const bool alive = lock.is_taken(id);
-    show(status_text(store.read(id), alive));
-    if (!alive || stop) return;
+    show(status_text(store.read(id), alive) + (job ? job_text(*job) : ""));
+    const bool waits = job && job->in_queue.value_or(false);
+    if ((!alive && !waits) || stop) return;
     const auto until = std::chrono::steady_clock::now() + interval;
-    while (!stop && lock.is_taken(id) && std::chrono::steady_clock::now() < until)
+    while (!stop && (waits || lock.is_taken(id)) && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(kPoll);
   }
 }

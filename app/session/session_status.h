@@ -22,7 +22,8 @@ namespace ak::app {
 /// The same for people: a line for the session and one for each search.
 [[nodiscard]] std::string status_text(const db::Session& session, bool alive);
 
-/// Shows status_text() every `interval`, until the session's process has ended or `stop` is set.
+/// Shows status_text(), and what Slurm says of the session's job, every `interval`, until the session's process has ended
+/// and no job is in the queue that would begin it, or `stop` is set.
 void watch_status(const std::filesystem::path& database, RowId session, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show);
 

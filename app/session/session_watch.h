@@ -31,6 +31,8 @@ class SessionWatch {
   SessionWatch& operator=(const SessionWatch&) = delete;
 
   [[nodiscard]] const std::atomic<bool>& stop() const { return stop_; }
+  /// A signal is the reason.
+  [[nodiscard]] bool is_interrupted() const { return interrupted_; }
   /// Why, in words; empty while nothing stops.
   [[nodiscard]] std::string reason() const;
   /// The disk is the reason.

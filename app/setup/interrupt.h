@@ -6,7 +6,8 @@
 namespace ak::app {
 
 /// While it lives, the first SIGINT or SIGTERM sets a flag instead of killing the process, so that a run can
-/// write its best kernel; the second one kills as usual. One at a time.
+/// write its best kernel. A second SIGINT kills as usual; SIGTERM is what programs send, several of them at once where
+/// Slurm ends a job, and who means more by it sends SIGKILL. One at a time.
 class InterruptGuard {
  public:
   [[nodiscard]] InterruptGuard();

@@ -23,8 +23,6 @@ namespace {
 using runtime::DevicePlace;
 
 constexpr Format kPoolFormat{.name = "a file of a pool"};
-// More than a cluster lends to one run; a typo does not start thousands of processes (chosen).
-constexpr std::int64_t kMostDevices = 256;
 constexpr std::size_t kShownText = 60;
 
 std::int64_t integer_between(const JsonReader& at, std::int64_t low, std::int64_t high) {
@@ -36,14 +34,14 @@ std::int64_t integer_between(const JsonReader& at, std::int64_t low, std::int64_
 /// How many of an entry there are: 1 where it does not say.
 int count_of(const JsonReader& entry) {
   const auto given = entry.find("count");
-  return given ? static_cast<int>(integer_between(*given, 1, kMostDevices)) : 1;
+  return given ? static_cast<int>(integer_between(*given, 1, kMostPoolDevices)) : 1;
 }
 
 std::vector<int> ordinals_in(const JsonReader& at) {
   if (!at.json().is_array() || at.json().empty()) at.fail("a list of numbers of GPUs, such as [0, 2]");
   std::vector<int> ordinals;
   for (const JsonReader& item : at.items()) {
-    const int ordinal = static_cast<int>(integer_between(item, 0, kMostDevices));
+    const int ordinal = static_cast<int>(integer_between(item, 0, kMostPoolDevices));
     if (std::ranges::find(ordinals, ordinal) != ordinals.end()) item.reject("the same GPU twice");
     ordinals.push_back(ordinal);
   }
@@ -180,8 +178,8 @@ PoolDevices read(const JsonReader& at, const std::filesystem::path& folder) {
     pool.places.insert(pool.places.end(), found.places.begin(), found.places.end());
   }
   if (pool.places.empty()) list.fail("at least one entry, such as {\"local\": \"all\"}");
-  if (std::ssize(pool.places) > kMostDevices)
-    list.reject(fmt::format("{} devices, where {} are allowed", pool.places.size(), kMostDevices));
+  if (std::ssize(pool.places) > kMostPoolDevices)
+    list.reject(fmt::format("{} devices, where {} are allowed", pool.places.size(), kMostPoolDevices));
   return pool;
 }
 

@@ -10,6 +10,9 @@
 
 namespace ak::app {
 
+/// More than a cluster lends to one run; a typo does not start thousands of processes (chosen).
+inline constexpr int kMostPoolDevices = 256;
+
 /// Devices that a search spreads candidates over, all of one kind; the first decides (docs/fleet.md).
 struct PoolDevices {
   DeviceKind kind = DeviceKind::cuda;

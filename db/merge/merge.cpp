@@ -66,14 +66,26 @@ std::vector<std::string> copied_columns(const TableShape& table) {
   return columns;
 }
 
-/// What was running when it was copied before, and has ended since.
+/// What was running when it was copied before, and has ended since; or had ended, and went on.
 void copy_ended_rows(Connection& connection, const TableShape& table) {
   std::vector<std::string> columns = copied_columns(table);
   std::erase(columns, "uid");
   connection.execute(
       fmt::format("UPDATE main.{0} SET ({1}) = (SELECT {2} FROM other.{0} o WHERE o.uid = {0}.uid) WHERE "
-                  "ended_at IS NULL AND uid IN (SELECT uid FROM other.{0} WHERE ended_at IS NOT NULL)",
+                  "uid IN (SELECT o.uid FROM other.{0} o CROSS JOIN main.{0} m ON m.uid = o.uid "
+                  "WHERE o.ended_at > coalesce(m.ended_at, ''))",
                   table.name, fmt::join(columns, ", "), translated(table, columns)));
+}
+
+/// Searches of a queue are as new as the queue, which has its times.
+void copy_searches_of_sessions(Connection& connection, const TableShape& table) {
+  std::vector<std::string> columns = copied_columns(table);
+  std::erase(columns, "uid");
+  connection.execute(fmt::format(
+      "UPDATE main.{0} SET ({1}) = (SELECT {2} FROM other.{0} o WHERE o.uid = {0}.uid) WHERE uid IN "
+      "(SELECT o.uid FROM other.{0} o JOIN other.sessions q ON q.id = o.session_id JOIN main.sessions m "
+      "ON m.uid = q.uid AND m.ended_at = q.ended_at)",
+      table.name, fmt::join(columns, ", "), translated(table, columns)));
 }
 
 /// An insight that both have is that of the file that learned it last; of two of the same time the one by text.
@@ -115,6 +127,7 @@ void add_by_identity(Connection& connection, const TableShape& table) {
       table.name, fmt::join(columns, ", "), translated(table, columns), map));
   note_same(1, "m.uid = o.uid");
   if (table.name == "insights") copy_later_insights(connection, table);
+  if (table.name == "session_searches") copy_searches_of_sessions(connection, table);
 }
 
 /// Rows without an identity belong to one row of another table, and came with it or not at all; those that

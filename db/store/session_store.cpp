@@ -56,7 +56,12 @@ void SessionStore::queue(RowId session) {
 }
 
 void SessionStore::begin(RowId session) {
-  update(connection_, "sessions", session, {{"status", "running"}, {"heartbeat_at", utc_now()}});
+  update(connection_, "sessions", session,
+         {{"status", "running"},
+          {"reason", ""},
+          {"exit_code", nullptr},
+          {"ended_at", nullptr},
+          {"heartbeat_at", utc_now()}});
 }
 
 void SessionStore::end(RowId session, std::string_view status, std::string_view reason, int exit_code) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -115,6 +116,20 @@ void exchange_keys(int socket, const FleetToken& token, SecureStream::End end, T
 }
 
 }  // namespace
+
+void write_fleet_token(const std::filesystem::path& file) {
+  std::array<unsigned char, crypto_generichash_KEYBYTES> drawn{};
+  std::array<char, 2 * crypto_generichash_KEYBYTES + 1> text{};
+  AK_ASSERT(sodium_init() >= 0, "libsodium could not be initialised");
+  ::randombytes_buf(drawn.data(), drawn.size());
+  ::sodium_bin2hex(text.data(), text.size(), drawn.data(), drawn.size());
+  ::unlink(file.c_str());
+  const FileDescriptor made(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const auto size = static_cast<ssize_t>(text.size() - 1);
+  if (!made || ::write(made.get(), text.data(), text.size() - 1) != size)
+    fail(ExitCode::output, "cannot write the token {}: {}", file.string(), std::strerror(errno));
+}
 
 FleetToken::FleetToken(const std::filesystem::path& file) {
   constexpr const char* kHow = "make one with: (umask 077; head -c 32 /dev/urandom | base64 > token)";

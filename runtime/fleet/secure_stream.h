@@ -31,6 +31,10 @@ class FleetToken {
   Key key_{};  ///< derived from the token
 };
 
+/// Writes a token that was drawn now into a new file that only its owner may read, in place of one that is there. Throws
+/// Error(output).
+void write_fleet_token(const std::filesystem::path& file);
+
 /// A connection of which every frame is encrypted and authenticated, in order: X25519 keys made for this connection
 /// alone, mixed with the token's key, and libsodium's secretstream (XChaCha20-Poly1305). Who has not the token cannot
 /// read, change, replay or add anything; of the connection's end it says nothing. One thread.

@@ -14,8 +14,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <span>
-#include <string_view>
 #include <thread>
 
 #include "core/error.h"
@@ -95,11 +93,12 @@ bool is_launcher(const std::string& program) {
 
 }  // namespace
 
-std::vector<std::string> child_environment(bool launcher) {
+std::vector<std::string> child_environment(bool launcher, std::span<const std::string_view> more) {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text(*variable), name = text.substr(0, text.find('='));
-    const bool allowed = is_one_of(kForWorkers, name) || (launcher && is_one_of(kForLaunchers, name));
+    const bool allowed =
+        is_one_of(kForWorkers, name) || (launcher && is_one_of(kForLaunchers, name)) || is_one_of(more, name);
     if (allowed && !may_hold_secret(name)) result.emplace_back(text);
   }
   // The driver's cache of compiled PTX is a folder in the user's home that one candidate could

@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/text/file.h"
@@ -32,6 +34,8 @@ struct StartedChild {
 /// The environment a child gets: of this process's, the variables of an allow-list (docs/sandbox.md) whose
 /// names do not mention keys, tokens, secrets or passwords; and CUDA's disk cache off.
 /// @param launcher the child is another program that starts the worker (srun, ssh): it gets what such need.
-[[nodiscard]] std::vector<std::string> child_environment(bool launcher);
+/// @param more further names that are allowed; one may end with '*'
+[[nodiscard]] std::vector<std::string> child_environment(bool launcher,
+                                                         std::span<const std::string_view> more = {});
 
 }  // namespace ak::runtime

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "db/sqlite.h"
+#include "db/store/session_store.h"
 #include "tests/db/old_schema.h"
 #include "tests/db/store_fixture.h"
 #include "tests/db/synthetic_database.h"
@@ -80,6 +81,33 @@ TEST_CASE("what was running at the first merge is brought up to date by the seco
             "searches WHERE status = 'finished' AND ended_at IS NOT NULL AND best_variant_id IS NOT NULL") ==
       1);
   CHECK(count(all, "evaluations") == 2);
+}
+
+TEST_CASE("a session that was stopped at the first merge and went on is brought up to date by the second") {
+  const TemporaryFolder folder;
+  const auto a = folder.path() / "a.db", all = folder.path() / "all.db";
+  SessionStore sessions(a);
+  Session queue;
+  queue.name = "night";
+  queue.budgets = Json::object();
+  queue.runs.emplace_back();
+  queue.runs.front().name = "one";
+  const RowId id = sessions.create(queue);
+  const auto end = [&](const char* state, int code) {
+    sessions.begin(id);
+    SessionSearch run = sessions.read(id).runs.front();
+    run.state = state;
+    run.exit_code = code;
+    sessions.end_run(run, true);
+    sessions.end(id, state, "", code);
+    static_cast<void>(merge(all, a));
+    CHECK(count(all, fmt::format("sessions WHERE status = '{}' AND exit_code = {}", state, code)) == 1);
+    CHECK(count(all, fmt::format("session_searches WHERE state = '{}' AND exit_code = {}", state, code)) ==
+          1);
+  };
+  end("stopped", 130);
+  end("finished", 0);
+  CHECK(count(all, "sessions") == 1);
 }
 
 TEST_CASE("an export has the searches since a time, what they refer to, and nothing else") {

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "app/session/session_home.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_process.h"
@@ -10,6 +12,10 @@
 #include "app/session/session_status.h"
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
+#include "app/setup/target.h"
+#include "app/slurm/batch_script.h"
+#include "app/slurm/job_process.h"
+#include "app/slurm/session_job.h"
 #include "core/error.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
@@ -28,6 +34,9 @@ constexpr const char* kHelp =
     "Run a queue of searches overnight, apart from this terminal.\n\n"
     "Usage: alphakernel session start MANIFEST.json [--foreground] [--output-folder DIR] [--db FILE]\n"
     "       alphakernel session start --algorithm NAME ...   # one search, with the flags of generate\n"
+    "       alphakernel session start ... --slurm [--dry-run] -- SBATCH OPTIONS   # as a job of Slurm\n"
+    "       alphakernel session start ... --merge-into FILE  # when it ends its database is merged into this "
+    "one\n"
     "       alphakernel session status [N] [--watch] [--json] [--all]\n"
     "       alphakernel session stop N                       # cleanly: the best kernels are written\n"
     "       alphakernel session resume N [--foreground]      # after stop, kill -9, a reboot or a lost GPU\n"
@@ -46,7 +55,11 @@ struct Common {
   std::string database;
   std::optional<RowId> id;
   bool foreground = false;
-  bool json = false;  ///< say what was started as JSON
+  bool json = false;   ///< say what was started as JSON
+  bool slurm = false;  ///< as a job
+  bool dry_run = false;
+  std::string home;  ///< merged into at the end
+  app::Arguments sbatch_options;
 
   [[nodiscard]] fs::path file() const {
     return fs::absolute(app::database_file(database, app::load_config()));
@@ -72,10 +85,16 @@ std::optional<app::GenerateCommand> read_search(const app::Arguments& arguments,
   return generate_command(arguments, std::move(command));
 }
 
-int run_here(const fs::path& database, RowId id) {
-  return app::run_searches(
-      database, id, read_search,
-      {.show = print_search, .line = [](const std::string& line) { print_now(line + "\n"); }});
+/// @param pool file of the devices of all its searches; empty: as each says
+int run_here(const fs::path& database, RowId id, const std::string& pool = "") {
+  const auto read = [&](const app::Arguments& arguments, std::string command) {
+    app::Arguments all = arguments;
+    if (!pool.empty()) all.push_back("--pool=" + pool);
+    return read_search(all, std::move(command));
+  };
+  return app::run_searches(database, id, read, {.show = print_search, .line = [](const std::string& line) {
+                                                  print_now(line + "\n");
+                                                }});
 }
 
 int launch(const fs::path& database, RowId id, const Common& common) {
@@ -93,11 +112,73 @@ int launch(const fs::path& database, RowId id, const Common& common) {
   return 0;
 }
 
+void print_job(const fs::path& database, RowId id, const std::string& job, const Common& common) {
+  const std::string log = app::session_log(database, id).string();
+  if (common.json)
+    fmt::print("{}\n", Json{{"session", id}, {"log", log}, {"job", job}}.dump());
+  else
+    fmt::print(
+        "session {0} is job {1} of Slurm; its log: {2}\n"
+        "  alphakernel session status {0}\n"
+        "  alphakernel session stop {0}\n",
+        id, job, log);
+}
+
+/// Nothing is lost where that fails: the session can be resumed.
+void submit(db::SessionStore& store, RowId id, const Common& common,
+            const std::function<std::string()>& submit_job) {
+  try {
+    print_job(common.file(), id, submit_job(), common);
+  } catch (const Error& error) {
+    store.end(id, "failed", error.what(), static_cast<int>(error.code()));
+    throw Error(error.code(),
+                fmt::format("{} (again with: alphakernel session resume {})", error.what(), id));
+  }
+}
+
+/// What is wrong with a session that others evaluate for: all but the devices, which are not here.
+void check_job(db::Session& session, const fs::path& database, DeviceKind kind) {
+  db::Session here = session;
+  for (db::SessionSearch& run : here.runs) {
+    run.arguments.push_back(fmt::format("--device={}", kind == DeviceKind::emulator ? "emulator" : "none"));
+    if (kind == DeviceKind::cuda && !app::has_flag(run.arguments, "--arch"))
+      run.arguments.push_back("--arch=" + app::emulated_by_default().sm());
+  }
+  app::check_session(here, database, read_search);
+  for (std::size_t i = 0; i < session.runs.size(); ++i) session.runs[i].model = here.runs[i].model;
+}
+
+int start_job(db::Session session, const fs::path& database, const Common& common) {
+  app::check_sbatch_options(common.sbatch_options);
+  const DeviceKind kind = app::take_devices(session);
+  db::SessionStore store(database);
+  check_job(session, database, kind);
+  const auto job_of = [&](RowId id) {
+    return app::BatchJob{.database = database,
+                         .session = id,
+                         .log = app::session_log(database, id),
+                         .kind = kind,
+                         .options = common.sbatch_options};
+  };
+  const auto all = store.all();
+  const std::string script = app::batch_script(job_of(all.empty() ? 1 : std::ranges::max(all) + 1));
+  if (common.dry_run) {
+    fmt::print("{}", script);
+    return 0;
+  }
+  const RowId id = store.create(session);
+  submit(store, id, common, [&] { return app::submit_session(job_of(id)); });
+  return 0;
+}
+
 bool take_flag(app::Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
 
 /// A search that the flags of `generate` describe; its kernel goes into this folder.
 db::Session queue_of_flags(app::Arguments arguments, Common& common) {
   common.foreground = take_flag(arguments, "--foreground");
+  common.slurm = take_flag(arguments, "--slurm");
+  common.dry_run = take_flag(arguments, "--dry-run");
+  common.home = app::take_option(arguments, "--merge-into");
   common.database = app::take_option(arguments, "--db");
   db::Session session = app::one_search(std::move(arguments));
   app::Arguments& own = session.runs.front().arguments;
@@ -114,19 +195,41 @@ std::optional<db::Session> queue_of_manifest(const app::Arguments& arguments, Co
   app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   app.add_flag("--json", common.json, "print number and log of the session as JSON");
+  app.add_flag("--slurm", common.slurm,
+               "as a job of Slurm; options of sbatch follow after -- (docs/fleet.md)");
+  app.add_flag("--dry-run", common.dry_run, "print the script that --slurm would submit");
+  app.add_option("--merge-into", common.home, "when it ends, add its database's rows to this database");
   add_database(app, common);
   if (!parse(app, arguments)) return std::nullopt;
   return app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
 }
 
-int start(const app::Arguments& arguments) {
+/// What follows "--".
+app::Arguments take_rest(app::Arguments& arguments) {
+  const auto at = std::ranges::find(arguments, "--");
+  if (at == arguments.end()) return {};
+  app::Arguments rest(at + 1, arguments.end());
+  arguments.erase(at, arguments.end());
+  return rest;
+}
+
+int start(const app::Arguments& given) {
   Common common;
+  app::Arguments arguments = given;
+  common.sbatch_options = take_rest(arguments);
   const bool by_flags = app::has_flag(arguments, "--algorithm") || app::has_flag(arguments, "--problem");
   auto session = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
   if (!session) return 0;
-  session->command = fmt::format("alphakernel session start {}", fmt::join(arguments, " "));
+  session->command = fmt::format("alphakernel session start {}", fmt::join(given, " "));
   session->folder = fs::current_path().string();
+  if (!common.slurm && (common.dry_run || !common.sbatch_options.empty()))
+    fail(ExitCode::usage,
+         "--dry-run and options of sbatch are for sessions that are jobs: give --slurm, too");
+  if (common.slurm && common.foreground)
+    fail(ExitCode::usage, "--foreground runs a session here, and --slurm elsewhere: give one of them");
   const fs::path database = common.file();
+  if (!common.home.empty()) app::set_home(*session, common.home, database);
+  if (common.slurm) return start_job(*std::move(session), database, common);
   db::SessionStore store(database);
   app::check_session(*session, database, read_search);
   return launch(database, store.create(*session), common);
@@ -169,6 +272,21 @@ int status(const app::Arguments& arguments) {
   return 0;
 }
 
+/// Of a session that does not run: true where its job would have begun it.
+bool stop_waiting_job(const fs::path& database, RowId id) {
+  const auto job = app::job_state_of(database, id);
+  if (!job || job->in_queue == false) return false;
+  // A job whose state is not known does nothing when it begins.
+  db::SessionStore(database).request_stop(id);
+  if (!job->in_queue)
+    fail(ExitCode::environment, "whether job {} of session {} waits is not known: {}", job->job, id,
+         job->unknown);
+  app::cancel_job(job->job);
+  db::SessionStore(database).end(id, "stopped", "stopped", static_cast<int>(ExitCode::interrupted));
+  fmt::print("session {}: job {} is cancelled\n", id, job->job);
+  return true;
+}
+
 int stop(const app::Arguments& arguments) {
   CLI::App app{"End a session cleanly; resume continues it.", "alphakernel session stop"};
   Common common;
@@ -179,6 +297,7 @@ int stop(const app::Arguments& arguments) {
   db::SessionStore store(database, db::OpenMode::read_only);
   const db::SessionLock lock(database);
   if (!lock.is_taken(*common.id)) {
+    if (stop_waiting_job(database, *common.id)) return 0;
     fmt::print("session {} does not run: it is {}\n", *common.id,
                app::session_state(store.read(*common.id), false));
     return 0;
@@ -205,14 +324,23 @@ int resume(const app::Arguments& arguments) {
     fail(ExitCode::usage, "session {} is running already", *common.id);
   const db::Session session = store.read(*common.id);
   if (session.status == "finished" && std::ranges::all_of(session.runs, &db::SessionSearch::is_done)) {
+    static_cast<void>(app::bring_home(session, database));  // its process may have been killed before
     fmt::print("session {} is finished\n", *common.id);
     return session.exit_code.value_or(0);
   }
+  const bool slurm = app::runs_in_slurm(database, *common.id);
+  if (slurm && (common.foreground || !folder.empty()))
+    fail(ExitCode::usage, "session {} is a job of Slurm: leave --foreground and --folder out", *common.id);
   if (!folder.empty()) {
     if (!fs::is_directory(folder)) fail(ExitCode::bad_input, "there is no folder {}", folder);
     store.move(app::moved(session, fs::canonical(folder)));
   }
+  if (slurm) app::check_no_job(database, *common.id);
   store.queue(*common.id);
+  if (slurm) {
+    submit(store, *common.id, common, [&] { return app::submit_again(database, *common.id); });
+    return 0;
+  }
   return launch(database, *common.id, common);
 }
 
@@ -229,19 +357,34 @@ int log(const app::Arguments& arguments) {
   return 0;
 }
 
-/// What start_detached() starts.
+/// What start_detached() starts, and a job.
 int work(const app::Arguments& arguments) {
   CLI::App app{"", "alphakernel session work"};
   Common common;
+  std::string pool;
+  app.add_option("--pool", pool, "");
   if (!parse_numbered(app, arguments, common, true)) return 0;
-  return run_here(common.file(), *common.id);
+  return run_here(common.file(), *common.id, pool);
+}
+
+/// What a job's script starts.
+int job(const app::Arguments& arguments) {
+  CLI::App app{"", "alphakernel session job"};
+  Common common;
+  std::string device;
+  app.add_option("--device", device, "")->required()->check(CLI::IsMember({"cuda", "emulator"}));
+  if (!parse_numbered(app, arguments, common, true)) return 0;
+  return app::run_job(common.file(), *common.id, device == "cuda" ? DeviceKind::cuda : DeviceKind::emulator);
 }
 
 int run_session(const app::Arguments& arguments) {
-  static constexpr std::array kSubcommands{
-      Verb{"start", "begin one", start},       Verb{"status", "show the state of one", status},
-      Verb{"stop", "end one cleanly", stop},   Verb{"resume", "continue one", resume},
-      Verb{"log", "print what one said", log}, Verb{"work", "", work}};
+  static constexpr std::array kSubcommands{Verb{"start", "begin one", start},
+                                           Verb{"status", "show the state of one", status},
+                                           Verb{"stop", "end one cleanly", stop},
+                                           Verb{"resume", "continue one", resume},
+                                           Verb{"log", "print what one said", log},
+                                           Verb{"work", "", work},
+                                           Verb{"job", "", job}};
   if (arguments.empty() && !DescribeCommandLines::active()) {
     fmt::print("{}", kHelp);
     return static_cast<int>(ExitCode::usage);

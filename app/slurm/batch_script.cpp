@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/slurm/batch_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "app/setup/program_paths.h"
+#include "core/error.h"
+#include "core/text/suggest.h"
+
+namespace ak::app {
+namespace {
+
+/// An option of sbatch that a session's job cannot have. Its short form may have its value at once.
+struct RefusedOption {
+  std::string_view name, short_name, why;
+};
+constexpr std::array kRefused{
+    RefusedOption{"--array", "-a", "a session is one job; start one session for each"},
+    RefusedOption{"--wrap", "", "the session has a script of its own"},
+    RefusedOption{"--wait", "-W", "session status --watch waits for a session"},
+    RefusedOption{"--test-only", "", "--dry-run shows what would be submitted"},
+    RefusedOption{"--clusters", "-M", "squeue and scancel are asked of the cluster of this machine"},
+    RefusedOption{"--output", "-o", "session log shows the job's output"},
+    RefusedOption{"--error", "-e", "session log shows the job's output"},
+};
+
+bool is_option(std::string_view word, const RefusedOption& option) {
+  const bool is_short =
+      !option.short_name.empty() && !word.starts_with("--") && word.starts_with(option.short_name);
+  return is_short || word.substr(0, word.find('=')) == option.name;
+}
+
+/// sbatch reads a line of its options as a shell would, and no further than to the end of the line.
+void check_quotable(std::string_view text, std::string_view what) {
+  const bool fits = std::ranges::none_of(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f || c == '"' || c == '\\'; });
+  if (!fits)
+    fail(ExitCode::usage,
+         "{} '{}': a batch script cannot have quotation marks, backslashes or control characters there", what,
+         sanitize(text, 200));
+}
+
+std::string quoted_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./@%^*[]";
+  return word.find_first_not_of(kPlain) == std::string_view::npos ? std::string(word)
+                                                                  : fmt::format("\"{}\"", word);
+}
+
+/// For sh: within '...' only ' itself has a meaning.
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// A file's name for sbatch, which takes %j and the like for patterns.
+std::string file_pattern(const std::filesystem::path& file) {
+  check_quotable(file.string(), "the database's folder");
+  std::string pattern;
+  for (const char c : file.string()) pattern += c == '%' ? std::string("%%") : std::string(1, c);
+  return pattern;
+}
+
+}  // namespace
+
+void check_sbatch_options(const std::vector<std::string>& options) {
+  if (!options.empty() && !options.front().starts_with('-'))
+    fail(ExitCode::usage, "'{}': expected an option of sbatch after --, such as --nodes=4",
+         sanitize(options.front(), 60));
+  for (const std::string& word : options) {
+    check_quotable(word, "the option of sbatch");
+    for (const RefusedOption& option : kRefused)
+      if (is_option(word, option)) fail(ExitCode::usage, "sbatch's option {}: {}", option.name, option.why);
+  }
+}
+
+std::string batch_script(const BatchJob& job) {
+  check_sbatch_options(job.options);
+  std::string script = fmt::format(
+      "#!/bin/sh\n"
+      "# Session {0} of {1}, as a job of Slurm: the search and the workers that it evaluates with.\n"
+      "#SBATCH --job-name=alphakernel-{0}\n"
+      "#SBATCH --output=\"{2}\" --open-mode=append\n"
+      "#SBATCH --requeue\n"
+      "#SBATCH --signal=B:USR1@{3}\n",
+      job.session, sanitize(job.database.string()), file_pattern(job.log), kNotice_s);
+  if (!job.options.empty()) {
+    script += "#SBATCH";
+    for (const std::string& word : job.options) script += " " + quoted_word(word);
+    script += "\n";
+  }
+  return script + fmt::format("exec {} session job {} --device={} --db={}\n",
+                              shell_word(worker_command().front()), job.session, to_string(job.kind),
+                              shell_word(job.database.string()));
+}
+
+}  // namespace ak::app

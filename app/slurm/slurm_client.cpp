@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/slurm/slurm_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/text/suggest.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/program_output.h"
+
+namespace ak::app {
+namespace {
+
+constexpr std::array<std::string_view, 3> kForJobs{"SBATCH_*", "ALPHAKERNEL_*", "XDG_*"};
+constexpr std::size_t kShownAnswer = 400;
+constexpr std::size_t kMostDigits = 10;  // Slurm's numbers have 32 bits
+
+}  // namespace
+
+Result<std::string> ask_slurm(const std::vector<std::string>& argv, std::chrono::seconds limit) {
+  auto answer =
+      runtime::output_of(argv, runtime::child_environment(true, kForJobs), limit, {.last_words = true});
+  if (!answer) return InputError{shown_in_line(fmt::format("{} {}", argv.front(), answer.error().message))};
+  return answer;
+}
+
+std::string shown_in_line(std::string_view text) {
+  std::string line = sanitize(text, kShownAnswer);
+  std::ranges::replace(line, '\n', ' ');
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+bool is_job_number(std::string_view text) {
+  return !text.empty() && text.size() <= kMostDigits &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace ak::app
