@@ -11,6 +11,7 @@
 
 #include "app/audit/formula_shapes.h"
 #include "app/setup/assembler.h"
+#include "core/device/device_catalog.h"
 #include "core/device/floor.h"
 #include "core/error.h"
 #include "core/plan/work.h"
@@ -130,6 +131,19 @@ double factor_of(const std::vector<AxisGrowth>& growths) {
   return factor;
 }
 
+/// The product that the CPU device stands for, with the clocks by which floors go.
+DeviceFacts with_clocks(DeviceFacts device) {
+  if (const DeviceEntry* product = DeviceCatalog::shipped().nominal(device.arch)) {
+    const auto figure = [&](std::string_view name) {
+      return static_cast<int>(product->value(name).value_or(0));
+    };
+    device.clock_mhz = figure("boost_clock_mhz");
+    device.memory_clock_mhz = figure("memory_clock_mhz");
+    device.memory_bus_bits = figure("memory_bus_bits");
+  }
+  return device;
+}
+
 /// Whether a kernel of this problem may be bound by arithmetic on the device: by its formulas, where each operation is
 /// `factor` of them.
 bool arithmetic_bounds(ProblemInstance problem, double factor, const DeviceFacts& device) {
@@ -183,7 +197,7 @@ AuditFinding judge_flops(const ProblemInstance& problem, const DeviceFacts& devi
   AuditFinding finding = finding_of("flops",
                                     integers ? "grows with the axes that the reference's work grows with"
                                              : "grows as the reference's operations, and is not more",
-                                    flops.size());
+                                    flops.size() + shapes.axes.size());
   std::vector<AxisGrowth> growths;
   for (const AxisShapes& axis : shapes.axes) growths.push_back(growth_of(axis, flops));
   for (const AxisGrowth& growth : growths) judge_growth(finding, growth, !integers);
@@ -193,7 +207,8 @@ AuditFinding judge_flops(const ProblemInstance& problem, const DeviceFacts& devi
       reject(finding, fmt::format("the formula says {:.0f} and the reference needs {:.0f} at {}", one.formula,
                                   one.counted, one.shape));
   const double factor = factor_of(growths);
-  if (std::isfinite(factor) && !agree(factor, 1) && arithmetic_bounds(problem, factor, device))
+  if (std::isfinite(factor) && !agree(factor, 1, kGrowthTolerance) &&
+      arithmetic_bounds(problem, factor, with_clocks(device)))
     reject(finding,
            fmt::format(
                "the reference executes {:.4g} operations for each of the formula's, which sets the floor",

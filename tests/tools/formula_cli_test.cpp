@@ -19,7 +19,6 @@ struct WrongFormula {
 
 const WrongFormula kWrongFormulas[] = {
     {"gemm", "flops", "M * N * K", "executes 2 operations for each of the formula's"},
-    {"linear", "flops", "4 * M * N * K", "the formula says"},
     {"linear", "flops", "2 * M * N", "grow with K by"},
     {"linear", "flops", "2 * M * N * N", "grow with K by"},
     {"linear", "flops", "2 * M * N * K * K", "with K the formula's growth is 4 times as large"},
