@@ -8,7 +8,7 @@
 namespace ak {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKinds{"honest", "automatic", "declared"};
+constexpr std::array<std::string_view, 4> kKinds{"honest", "automatic", "declared", "formula"};
 constexpr std::array<std::string_view, 4> kVerdicts{"accepted", "rejected", "not_applicable", "exempt"};
 
 }  // namespace
@@ -17,12 +17,21 @@ std::string_view to_string(AuditKind kind) { return kKinds.at(static_cast<std::s
 std::string_view to_string(AuditVerdict verdict) { return kVerdicts.at(static_cast<std::size_t>(verdict)); }
 
 bool AuditFinding::as_expected() const {
-  const bool wrong =
-      kind == AuditKind::honest ? verdict == AuditVerdict::rejected : verdict == AuditVerdict::accepted;
-  return !wrong;
+  const bool must_pass = kind == AuditKind::honest || kind == AuditKind::formula;
+  return verdict != (must_pass ? AuditVerdict::rejected : AuditVerdict::accepted);
 }
 
-bool ProblemAudit::passed() const { return std::ranges::all_of(findings, &AuditFinding::as_expected); }
+bool ProblemAudit::passed() const {
+  return std::ranges::all_of(findings, [](const AuditFinding& finding) {
+    return finding.kind == AuditKind::formula || finding.as_expected();
+  });
+}
+
+bool ProblemAudit::formulas_hold() const {
+  return std::ranges::all_of(findings, [](const AuditFinding& finding) {
+    return finding.kind != AuditKind::formula || finding.as_expected();
+  });
+}
 
 double error_ratio(const CheckRecord& record) {
   if (record.max_error == 0 && record.nonfinite_mismatches == 0) return 0;

@@ -12,8 +12,9 @@
 namespace ak {
 
 /// What the audit of a problem tries: the reference's twin, which must pass, and mistakes, made of its
-/// results or declared by the problem, which must not.
-enum class AuditKind : std::uint8_t { honest, automatic, declared };
+/// results or declared by the problem, which must not; and the formulas of its work, which must agree with what the
+/// reference does.
+enum class AuditKind : std::uint8_t { honest, automatic, declared, formula };
 enum class AuditVerdict : std::uint8_t { accepted, rejected, not_applicable, exempt };
 [[nodiscard]] std::string_view to_string(AuditKind kind);  ///< stored by name, never renamed
 [[nodiscard]] std::string_view to_string(AuditVerdict verdict);
@@ -36,7 +37,8 @@ struct AuditFinding {
 struct ProblemAudit {
   std::vector<AuditFinding> findings;
 
-  [[nodiscard]] bool passed() const;
+  [[nodiscard]] bool passed() const;         ///< the checks do what they are for
+  [[nodiscard]] bool formulas_hold() const;  ///< those that were compared
 };
 
 /// Error as a multiple of what is tolerated; infinite where nothing is.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/audit/formula_audit.h"
 #include "app/audit/problem_audits.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -18,7 +19,7 @@ namespace {
 struct AuditFlags {
   std::string name, arch, device, database;
   app::AuditOptions options;
-  bool json = false, record = false;
+  bool json = false, record = false, formulas = false;
 };
 
 /// One problem under one choice of params, audited.
@@ -31,8 +32,10 @@ constexpr const char* kAuditExamples =
     "Examples:\n"
     "  alphakernel algorithms audit softmax\n"
     "  alphakernel algorithms audit gemm --dtype int8 --device emulator\n"
-    "  alphakernel algorithms audit --problem my_problem/ --json\n\n"
-    "Exits with 9 when a mutation passes or the twin does not. See docs/checking.md, Audit.\n";
+    "  alphakernel algorithms audit --problem my_problem/ --json\n"
+    "  alphakernel algorithms audit linear --formulas      # seconds: no mutation is tried\n\n"
+    "Exits with 9 when a mutation passes or the twin does not; with --formulas when a formula is off.\n"
+    "See docs/checking.md, Audit.\n";
 
 void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_option("name", flags.name, "algorithm to audit (default: all)");
@@ -45,6 +48,8 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
   app.add_flag("--record", flags.record,
                "note in the problem's audit.json that it passed; only with all choices of its params")
       ->group("Main");  // where others have it, it records a model
+  app.add_flag("--formulas", flags.formulas,
+               "compare the formulas with the reference's work, and try no mutation");
   app.add_flag("--json", flags.json, "print JSON");
 }
 
@@ -100,11 +105,13 @@ Json audit_json(const Audited& one) {
           {"content_hash", app::audited_content(one.problem->folder)},
           {"recorded", app::has_audit_record(one.problem->folder)},
           {"passed", one.audit.passed()},
+          {"formulas_hold", one.audit.formulas_hold()},
           {"findings", findings}};
 }
 
 std::string evidence_text(const AuditFinding& finding) {
-  const bool explained = finding.verdict == AuditVerdict::exempt || finding.verdict == AuditVerdict::accepted;
+  const bool explained = finding.verdict == AuditVerdict::exempt ||
+                         finding.verdict == AuditVerdict::accepted || finding.kind == AuditKind::formula;
   if (explained && !finding.message.empty()) return finding.message;
   if (!finding.evidence) return finding.message.substr(0, finding.message.find('\n'));
   const CheckRecord& check = *finding.evidence;
@@ -115,7 +122,8 @@ std::string evidence_text(const AuditFinding& finding) {
 }
 
 void print_audit(const Audited& one) {
-  fmt::print("{}: {}\n", one.problem->definition.name, one.audit.passed() ? "passed" : "FAILED");
+  fmt::print("{}: {}{}\n", one.problem->definition.name, one.audit.passed() ? "passed" : "FAILED",
+             one.audit.formulas_hold() ? "" : ", FORMULAS ARE OFF");
   for (const AuditFinding& finding : one.audit.findings) {
     fmt::print("  {} {:<10}{:<15} {:<15}{:>8}  {}\n", finding.as_expected() ? ' ' : '!',
                to_string(finding.kind), finding.name, to_string(finding.verdict),
@@ -152,6 +160,27 @@ app::Target audit_target(const AuditFlags& flags, const app::Config& config) {
   return target;
 }
 
+ProblemAudit audit(const std::shared_ptr<const ProblemInstance>& instance, const app::Target& target,
+                   const app::Config& config, const std::filesystem::path& database,
+                   const AuditFlags& flags) {
+  const app::AuditOptions& options = flags.options;
+  if (!flags.formulas) return app::audit_and_store(instance, target, config, database, options);
+  return {app::audit_formulas(*instance, target, config, options.workloads, options.seed)};
+}
+
+/// What is compared is counted by the CPU device, and is added to what was recorded of mutations.
+void check_formula_flags(const AuditFlags& flags, const app::Target& target,
+                         const std::vector<codegen::Problem>& problems) {
+  if (!flags.formulas) return;
+  if (target.kind != DeviceKind::emulator)
+    fail(ExitCode::usage, "--formulas: the CPU device counts what a reference does: --device emulator");
+  for (const codegen::Problem& problem : problems)
+    if (flags.record && !app::has_audit_record(problem.folder))
+      fail(ExitCode::usage,
+           "--formulas adds to an audit.json, and {} has none of its present files: --record alone",
+           problem.folder.string());
+}
+
 }  // namespace
 
 int run_audit(const app::Arguments& arguments) {
@@ -170,14 +199,21 @@ int run_audit(const app::Arguments& arguments) {
   const std::filesystem::path database = app::database_file(flags.database, config);
   Json results = Json::array();
   bool all_passed = true;
-  for (const codegen::Problem& problem : problems(problem_flags)) {
+  const std::vector<codegen::Problem> chosen = problems(problem_flags);
+  check_formula_flags(flags, target, chosen);
+  for (const codegen::Problem& problem : chosen) {
     std::vector<Audited> audited;
     for (const auto& instance : instances(problem, problem_flags)) {
-      audited.push_back({instance, app::audit_and_store(instance, target, config, database, flags.options)});
+      audited.push_back({instance, audit(instance, target, config, database, flags)});
       if (!flags.json) print_audit(audited.back());
     }
-    const bool passed = std::ranges::all_of(audited, [](const Audited& one) { return one.audit.passed(); });
-    if (flags.record && passed) app::write_audit_record(problem.folder);
+    const bool hold =
+        std::ranges::all_of(audited, [](const Audited& one) { return one.audit.formulas_hold(); });
+    const bool passed =
+        flags.formulas ? hold
+                       : std::ranges::all_of(audited, [](const Audited& one) { return one.audit.passed(); });
+    if (flags.record && passed)
+      app::write_audit_record(problem.folder, hold && target.kind == DeviceKind::emulator);
     for (const Audited& one : audited) results.push_back(audit_json(one));
     all_passed = all_passed && passed;
   }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "app/audit/formula_audit.h"
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/problem/problem_files.h"
@@ -88,11 +90,12 @@ bool has_audit_record(const fs::path& folder) {
   return !record.contains("params") || record["params"] == Json(choices_of_params(folder));
 }
 
-void write_audit_record(const fs::path& folder) {
+void write_audit_record(const fs::path& folder, bool formulas) {
   if (is_compiled_in(folder))
     fail(ExitCode::usage, "{} is compiled in: name a folder with its problem in ALPHAKERNEL_TEMPLATES",
          folder.string());
-  const Json record{{"params", choices_of_params(folder)}, {"passed", audited_content(folder)}};
+  Json record{{"params", choices_of_params(folder)}, {"passed", audited_content(folder)}};
+  if (formulas) record["formulas"] = true;
   write_file_atomically(folder / kRecord, record.dump() + "\n");
 }
 
@@ -103,6 +106,9 @@ ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& probl
   ProblemAudit audit = runtime::audit_problem(
       evaluator, source_assembler(), target.device.value(),
       {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
+  if (audit.passed() && target.kind == DeviceKind::emulator)
+    std::ranges::move(audit_formulas(*problem, target, config, options.workloads, options.seed),
+                      std::back_inserter(audit.findings));
   db::open_audit_store(database)->commit_audit({.problem = problem.get(),
                                                 .content_hash = audited_content(problem->folder),
                                                 .version = AK_VERSION,
@@ -114,7 +120,7 @@ ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& probl
 std::string audit_error(const ProblemAudit& audit) {
   std::vector<std::string> parts;
   for (const AuditFinding& finding : audit.findings) {
-    if (finding.as_expected()) continue;
+    if (finding.as_expected() || finding.kind == AuditKind::formula) continue;
     if (finding.kind == AuditKind::honest) {
       parts.push_back(fmt::format("its checks reject its own twin: {}", finding.message));
       continue;
@@ -140,6 +146,10 @@ bool require_audit(const ProblemInstance& problem, bool unaudited, const Config&
                problem.definition.name);
   const ProblemAudit audit = audit_and_store(as_shipped(problem), choose_target("emulator", ""), config,
                                              database, {.workloads = {}, .on_wait = on_wait});
+  for (const AuditFinding& finding : audit.findings)
+    if (finding.kind == AuditKind::formula && !finding.as_expected())
+      print_stderr("note: the formula \"{}\" of {}, by which floors and rates go, is off: {}\n", finding.name,
+                   problem.definition.name, finding.message);
   if (audit.passed()) return true;
   fail(ExitCode::audit,
        "{} failed its audit and cannot be used: {}. {} {} (docs/checking.md, Audit), "

@@ -22,15 +22,16 @@ namespace ak::app {
 /// where it says how many.
 [[nodiscard]] bool has_audit_record(const std::filesystem::path& folder);
 /// Writes audit.json. Throws Error(output), Error(usage) for a problem that is compiled in.
-void write_audit_record(const std::filesystem::path& folder);
+/// @param formulas they were compared, and hold
+void write_audit_record(const std::filesystem::path& folder, bool formulas);
 
 struct AuditOptions {
   std::vector<std::string> workloads;  ///< names; empty: those of tier emulator
   std::uint64_t seed = 1;
   runtime::OnEvaluatorWait on_wait = {};  ///< of EvaluatorOptions
 };
-/// Audits on target's device and stores the result in `database`. Blocks. Throws Error
-/// as runtime::audit_problem does.
+/// Audits on target's device and stores the result in `database`; on the CPU device formulas, too (formula_audit.h).
+/// Blocks. Throws Error as runtime::audit_problem does.
 [[nodiscard]] ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem,
                                            const Target& target, const Config& config,
                                            const std::filesystem::path& database,
@@ -41,7 +42,7 @@ struct AuditOptions {
 
 /// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
 /// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
-/// done, where the user said --unaudited. A note says that a problem is degenerate. Throws Error(audit) naming the mutations when it fails.
+/// done, where the user said --unaudited. Notes say that a problem is degenerate, or its formulas are off. Throws Error(audit) naming the mutations when it fails.
 /// @param on_wait of EvaluatorOptions, while it is audited
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const std::filesystem::path& database, const runtime::OnEvaluatorWait& on_wait = {});

@@ -436,16 +436,23 @@ std::vector<Mutation> read_mutations(const JsonReader& at, const ProblemInstance
   return mutations;
 }
 
+/// Those whose comparison with the reference's work may be exempt, too.
+constexpr std::array<std::string_view, 3> kFormulaNames{"flops", "bytes_read", "bytes_written"};
+
+bool is_formula(std::string_view name) {
+  return std::ranges::find(kFormulaNames, name) != kFormulaNames.end();
+}
+
 void require_automatic_mutation(const std::string& mutation, const JsonReader& at) {
-  if (is_input_mutation(mutation) ||
+  if (is_input_mutation(mutation) || is_formula(mutation) ||
       std::ranges::find(kAutomaticMutations, mutation, &AutomaticMutation::name) != kAutomaticMutations.end())
     return;
   std::vector<std::string_view> names;
   for (const AutomaticMutation& known : kAutomaticMutations) names.push_back(known.name);
   at.reject(fmt::format(
       "'{}' is not an automatic mutation; those are {}, and of inputs ignored_input, ignored_end, "
-      "ignored_sign, ignored_byte_K and ignored_bits_K",
-      mutation, fmt::join(names, ", ")));
+      "ignored_sign, ignored_byte_K and ignored_bits_K; nor a formula: {}",
+      mutation, fmt::join(names, ", "), fmt::join(kFormulaNames, ", ")));
 }
 
 std::string read_reason(const JsonReader& at) {
@@ -460,6 +467,7 @@ std::map<std::string, std::string> read_exempt_tensors(const std::string& mutati
                                                        const ProblemInstance& instance) {
   const bool of_inputs = is_input_mutation(mutation);
   if (at.json().is_string() && !of_inputs) return {{"", read_reason(at)}};
+  if (is_formula(mutation)) return {{"", read_reason(at)}};
   if (!at.json().is_object())
     at.fail(of_inputs ? "the inputs that it is right for, each with the reason, as {\"bias\": \"why\"}"
                       : "the reason why the mutation is right here, or outputs that it is right for with the "

@@ -112,46 +112,79 @@ Result<DrawnNames> drawn_names(const Expression& formula, const ProblemInstance&
   return names;
 }
 
-std::int64_t seed_count(const DrawnNames& names) {
-  std::int64_t values = 0;
-  for (const auto& [name, integers] : names) values += integers.draw.count;
-  return values == 0 ? 1 : std::clamp<std::int64_t>(kMaxValues / values, 1, kMaxSeeds);
-}
-
 InputError without_value(const Expression& formula, const std::string& why) {
   return InputError{fmt::format("formula '{}': {}", formula.text(), why)};
+}
+
+/// A formula for one workload, whose value may depend on what is drawn from a seed.
+class SeededFormula {
+ public:
+  SeededFormula(const Expression& formula, const ProblemInstance& problem, const Workload& workload)
+      : formula_(formula),
+        environment_(problem.environment(workload.axes)),
+        names_(drawn_names(formula, problem, workload, environment_)) {}
+
+  /// As many seeds as a mean is taken over: one where nothing is drawn.
+  [[nodiscard]] std::int64_t seed_count() const {
+    std::int64_t values = 0;
+    if (names_)
+      for (const auto& [name, integers] : *names_) values += integers.draw.count;
+    return values == 0 ? 1 : std::clamp<std::int64_t>(kMaxValues / values, 1, kMaxSeeds);
+  }
+
+  [[nodiscard]] Result<double> value(std::uint64_t seed) const {
+    if (!names_) return without_value(formula_, names_.error().message);
+    Environment environment = environment_;
+    for (const auto& [name, integers] : *names_) environment[name] = integers.value(seed);
+    const Result<std::int64_t> value = formula_.evaluate_integer(environment);
+    if (!value) return without_value(formula_, value.error().message);
+    return static_cast<double>(*value);
+  }
+
+ private:
+  const Expression& formula_;
+  Environment environment_;
+  Result<DrawnNames> names_;
+};
+
+template <class AmountOf>
+Result<Work> work_from(const ProblemInstance& problem, AmountOf amount_of_formula) {
+  double flops = 0, read = 0, written = 0;
+  for (const auto& [formula, amount] :
+       {std::pair(&problem.flops, &flops), std::pair(&problem.bytes_read, &read),
+        std::pair(&problem.bytes_written, &written)}) {
+    const Result<double> value = amount_of_formula(*formula);
+    if (!value) return value.error();
+    *amount = *value;
+  }
+  return Work{.flops = flops, .bytes = read + written, .bytes_written = written};
 }
 
 }  // namespace
 
 Result<double> amount_of(const Expression& formula, const ProblemInstance& problem, const Workload& workload,
                          DrawnWork drawn) {
-  Environment environment = problem.environment(workload.axes);
-  const auto names = drawn_names(formula, problem, workload, environment);
-  if (!names) return without_value(formula, names.error().message);
-  const std::int64_t seeds = seed_count(*names);
+  const SeededFormula seeded(formula, problem, workload);
   double sum = 0, least = std::numeric_limits<double>::infinity();
+  const std::int64_t seeds = seeded.seed_count();
   for (std::int64_t seed = 0; seed < seeds; ++seed) {
-    for (const auto& [name, integers] : *names)
-      environment[name] = integers.value(static_cast<std::uint64_t>(seed));
-    const Result<std::int64_t> value = formula.evaluate_integer(environment);
-    if (!value) return without_value(formula, value.error().message);
-    sum += static_cast<double>(*value);
-    least = std::min(least, static_cast<double>(*value));
+    const Result<double> value = seeded.value(static_cast<std::uint64_t>(seed));
+    if (!value) return value.error();
+    sum += *value;
+    least = std::min(least, *value);
   }
   return drawn == DrawnWork::least ? least : sum / static_cast<double>(seeds);
 }
 
 Result<Work> work_of(const ProblemInstance& problem, const Workload& workload, DrawnWork drawn) {
-  double flops = 0, read = 0, written = 0;
-  for (const auto& [formula, amount] :
-       {std::pair(&problem.flops, &flops), std::pair(&problem.bytes_read, &read),
-        std::pair(&problem.bytes_written, &written)}) {
-    const Result<double> value = amount_of(*formula, problem, workload, drawn);
-    if (!value) return value.error();
-    *amount = *value;
-  }
-  return Work{.flops = flops, .bytes = read + written, .bytes_written = written};
+  return work_from(problem,
+                   [&](const Expression& formula) { return amount_of(formula, problem, workload, drawn); });
+}
+
+Result<Work> work_of_contents(const ProblemInstance& problem, const Workload& workload, std::uint64_t seed) {
+  return work_from(problem, [&](const Expression& formula) {
+    return SeededFormula(formula, problem, workload).value(seed);
+  });
 }
 
 }  // namespace ak

@@ -384,6 +384,8 @@ std::uint32_t Checker::State::global(const CheckedAccess& request, const std::ui
     if (touch.writes) mark(states, offsets, touch.bytes);
   }
   if (touch.non_coherent && !(sound && region->read_only)) check_coherence(request, offsets.at, mask);
+  if (launch.touched != nullptr) [[unlikely]]
+    note_touched(request, offsets.at, mask);
   // What no one may write, no one conflicts in.
   if (sound && region->read_only) return mask;
   if (follows_launches(*request.warp.block)) [[unlikely]]
@@ -418,6 +420,15 @@ void Checker::State::check_coherence(const CheckedAccess& request, const std::ui
   }
 }
 
+void Checker::State::note_touched(const CheckedAccess& request, const std::uint64_t* offsets,
+                                  std::uint32_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    const std::uint64_t offset = offsets[std::countr_zero(mask)];
+    if (request.touch.reads) launch.touched->add_input(offset, request.bytes());
+    if (request.touch.writes) launch.touched->add(offset, request.bytes(), true);
+  }
+}
+
 void Checker::State::across_launches(const CheckedAccess& request, std::uint64_t offset, int lane) {
   if (request.touch.strong) return;
   if (footprint != nullptr) footprint->add(offset, request.bytes(), request.touch.writes);
@@ -431,7 +442,7 @@ bool Checker::State::global_run(const CheckedAccess& request, const Run& run) {
   if (region == nullptr || !region->mapped || (region->read_only && request.touch.writes) ||
       run.bytes() > region->address + region->bytes - run.address)
     return false;
-  if (follows_launches(*request.warp.block) && !region->read_only) [[unlikely]]
+  if (launch.touched != nullptr || (follows_launches(*request.warp.block) && !region->read_only)) [[unlikely]]
     return false;
   const std::uint64_t offset = run.address - kGlobalBase;
   std::uint8_t* const states = launch.arena.initialized();

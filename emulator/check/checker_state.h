@@ -94,6 +94,7 @@ struct Checker::State {
   [[nodiscard]] bool follows_launches(const Block& block) const {
     return footprint != nullptr || !block.waited;
   }
+  void note_touched(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
   void across_launches(const CheckedAccess& request, std::uint64_t offset, int lane);
   void strong_access(const CheckedAccess& request);
   void report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,

@@ -29,6 +29,9 @@ struct LaunchRequest {
   std::function<void(const std::string&)> print;  ///< may be empty
   /// What the launch before touches, where this one may begin before that has ended; null: it begins after.
   std::shared_ptr<const LaunchFootprint> before;
+  /// Gets what the launch reads and writes of global memory, atomics and volatile accesses among it; null: no one asks.
+  /// Needs LaunchOptions::check.
+  LaunchFootprint* touched = nullptr;
 };
 
 struct LaunchReport {

@@ -166,6 +166,7 @@ struct Launch {
   DeviceIdentity device;
   std::uint64_t workspace = 0;              ///< device address of the cooperative grid's; 0: there is none
   const LaunchFootprint* before = nullptr;  ///< of the launch that may still run; null: none does
+  LaunchFootprint* touched = nullptr;       ///< LaunchRequest::touched
 
   /// Records a fault of lane `lane` of `warp` at `op`. A fault found while checks are off, or one after which
   /// the kernel cannot continue, must also set `stop`.

@@ -202,6 +202,7 @@ std::optional<Outcome> CandidateRun::execute(
       run_context_->inspector,
       {.check = true,
        .count_cost = mode.count_cost,
+       .follow_bytes = mode.follow_bytes,
        .order_seed = mode.order_seed,
        .instruction_budget =
            gate_enabled(Gate::hang_watchdog)

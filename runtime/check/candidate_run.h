@@ -18,6 +18,7 @@ namespace ak::runtime {
 struct RunMode {
   std::uint64_t order_seed = 0;  ///< of the order of warps and blocks
   bool count_cost = false;
+  bool follow_bytes = false;  ///< for LaunchInspector::touched_bytes()
 };
 
 /// A candidate bound to one data set and to output and workspace buffers of its own.

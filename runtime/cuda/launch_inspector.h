@@ -16,6 +16,7 @@ namespace ak::runtime {
 struct InspectionOptions {
   bool check = false;                    ///< memory, races and barriers; off for the harness's own kernels
   bool count_cost = false;               ///< memory traffic too, for take_counts()
+  bool follow_bytes = false;             ///< for touched_bytes(), which begins anew; needs `check`
   std::uint64_t order_seed = 0;          ///< of the order in which warps and blocks take turns; 0: in order
   std::uint64_t instruction_budget = 0;  ///< warp instructions of one launch; 0: no limit
   std::string own_file = {};             ///< file whose lines outcomes name; empty: the outermost
@@ -26,6 +27,12 @@ struct LaunchCounts {
   double cost_ns = 0;  ///< emulated_cost.h
   Counts counts;       ///< emulated_counts.h
   std::map<int, Counts> by_line;
+};
+
+/// How many different bytes of a range launches touched.
+struct TouchedBytes {
+  std::uint64_t read = 0;  ///< before any of these launches had written them
+  std::uint64_t written = 0;
 };
 
 /// What a device knows that sees every access of a kernel: the CPU device is one, a GPU is not. One thread.
@@ -48,6 +55,8 @@ class LaunchInspector {
   [[nodiscard]] virtual std::uint64_t take_warp_instructions() = 0;
   /// The same, of launches with InspectionOptions::count_cost.
   [[nodiscard]] virtual LaunchCounts take_counts() = 0;
+  /// By the launches under the last inspection with InspectionOptions::follow_bytes.
+  [[nodiscard]] virtual TouchedBytes touched_bytes(BufferView view) const = 0;
 };
 
 /// What the inspector, if there is one, knows of a failure, at the failure's stage; else the failure

@@ -202,6 +202,7 @@ CUresult EmulatedDevice::launch(const CUlaunchConfig& config, EmulatedFunction& 
     printed += text.size();
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
+  if (inspection_.follow_bytes) request.touched = &touched_;
   if (may_begin_early(config)) request.before = last_footprint_;
   const emulator::LaunchReport report = emulator::run_grid(function.program, arena_, request);
   last_footprint_ = report.footprint;
@@ -270,11 +271,18 @@ void EmulatedDevice::mark_contents(BufferView view, bool initialized) {
 
 void EmulatedDevice::set_inspection(const InspectionOptions& inspection) {
   inspection_ = inspection;
+  if (inspection.follow_bytes) touched_ = {};
   outcome_.reset();
 }
 
 std::optional<Outcome> EmulatedDevice::take_outcome() { return std::exchange(outcome_, std::nullopt); }
 std::uint64_t EmulatedDevice::take_warp_instructions() { return std::exchange(warp_instructions_, 0); }
 LaunchCounts EmulatedDevice::take_counts() { return std::exchange(counts_, {}); }
+
+TouchedBytes EmulatedDevice::touched_bytes(BufferView view) const {
+  const std::uint64_t offset = view.address - emulator::kGlobalBase;
+  return {.read = touched_.bytes_read(offset, view.bytes),
+          .written = touched_.bytes_written(offset, view.bytes)};
+}
 
 }  // namespace ak::runtime

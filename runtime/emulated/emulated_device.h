@@ -64,6 +64,7 @@ class EmulatedDevice final : public LaunchInspector {
   [[nodiscard]] std::optional<Outcome> take_outcome() override;
   [[nodiscard]] std::uint64_t take_warp_instructions() override;
   [[nodiscard]] LaunchCounts take_counts() override;
+  [[nodiscard]] TouchedBytes touched_bytes(BufferView view) const override;
 
  private:
   struct Reservation {
@@ -91,6 +92,7 @@ class EmulatedDevice final : public LaunchInspector {
   InspectionOptions inspection_;
   std::uint64_t launched_blocks_ = 0, launches_ = 0;
   std::shared_ptr<const emulator::LaunchFootprint> last_footprint_;  ///< of the launch before
+  emulator::LaunchFootprint touched_;                                ///< for touched_bytes()
   std::uint64_t now_ns_;
   std::uint64_t warp_instructions_ = 0;
   LaunchCounts counts_;

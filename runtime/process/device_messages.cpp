@@ -303,7 +303,8 @@ Json to_json(const DeviceTask& task) {
           {"dump_dir", task.dump_dir},
           {"mutation", task.mutation},
           {"twin", task.twin ? Json(*task.twin) : Json()},
-          {"mutated_input", task.mutated_input}};
+          {"mutated_input", task.mutated_input},
+          {"follow_bytes", task.follow_bytes}};
 }
 
 DeviceTask device_task_from_json(const Json& json) {
@@ -320,7 +321,8 @@ DeviceTask device_task_from_json(const Json& json) {
           .dump_dir = json.at("dump_dir"),
           .mutation = json.at("mutation"),
           .twin = twin.is_null() ? std::nullopt : std::optional(twin.get<std::string>()),
-          .mutated_input = json.at("mutated_input")};
+          .mutated_input = json.at("mutated_input"),
+          .follow_bytes = json.at("follow_bytes")};
 }
 
 }  // namespace ak::runtime

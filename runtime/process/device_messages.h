@@ -124,6 +124,8 @@ struct DeviceTask {
   std::optional<std::string> twin = {};
   std::string mutated_input =
       {};  ///< not empty: `mutation` is one of this input (core/plan/input_mutation.h)
+  bool follow_bytes =
+      false;  ///< on the CPU device measurements count the different bytes of tensors that are touched
 };
 
 /// It is timed in pairs with another, and nothing is checked but what was timed.

@@ -9,8 +9,21 @@
 
 namespace ak::runtime {
 
+namespace {
+
+void count_bytes(const RunContext& run_context, const DataSet& data, const CandidateRun& run,
+                 Counts& counts) {
+  for (const InputData& input : data.inputs)
+    counts[kInputBytesRead] += run_context.inspector->touched_bytes(input.buffer.data()).read;
+  for (std::size_t i = 0; i < run_context.problem.tensors.size(); ++i)
+    if (run_context.problem.tensors[i].output)
+      counts[kOutputBytesWritten] += run_context.inspector->touched_bytes(run.output(i)).written;
+}
+
+}  // namespace
+
 Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& store,
-                                          const TimingTarget& target, std::uint64_t seed) {
+                                          const TimingTarget& target, std::uint64_t seed, bool follow_bytes) {
   AK_ASSERT(run_context.inspector != nullptr, "only the CPU device counts costs");
   auto data = store.get(target.workload, target.workload.distributions.front().name, seed);
   if (!data) return data.error();
@@ -18,8 +31,10 @@ Result<Measurement, Outcome> measure_cost(RunContext& run_context, DataStore& st
   if (!run) return run.error();
   if (auto failed = run.value().prepare(StageId::time, {.count_cost = true})) return *failed;
   static_cast<void>(run_context.inspector->take_counts());
-  if (auto failed = run->run(StageId::time, {.count_cost = true})) return *failed;
+  if (auto failed = run->run(StageId::time, {.count_cost = true, .follow_bytes = follow_bytes}))
+    return *failed;
   LaunchCounts counted = run_context.inspector->take_counts();
+  if (follow_bytes) count_bytes(run_context, *data.value(), run.value(), counted.counts);
   if (auto failed = run->verify_prepared(StageId::recheck)) return *failed;
   std::vector<CheckRecord> ignored;
   if (auto failed =

@@ -238,7 +238,7 @@ void DeviceProblem::time_all(const DeviceTask& task, ProgramLoader& program, Dev
     const std::uint64_t seed = task.seed + (gate_enabled(Gate::fresh_contents) ? 1 : 0);
     auto measured =
         timer_ ? timer_->measure(timed, {.contents = contents(task), .batch = one.batch}, seed, task.budget)
-               : measure_cost(run_context_, store_, timed, seed);
+               : measure_cost(run_context_, store_, timed, seed, task.follow_bytes);
     if (!measured) {
       answer.outcome = measured.error();
       return;

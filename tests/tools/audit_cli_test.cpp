@@ -39,6 +39,7 @@ const Shipped kShipped[] = {
     {"cross_entropy", {"bfloat16", "float32"}, {"m3_n2", "m67_n10", "m7_n129", "m3_n2055"}},
     {"embedding_bag", {"float32", "bfloat16"}},
     {"embedding_lookup", {"bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n9_v70000_h1", "n5_v20_h1030"}},
+    {"encoder", {"bfloat16"}, {"b1_s1_v3_h64_i8"}},
     {"fft", {"float32"}, {"b5_n8", "b5_n64"}},
     {"flash_attention",
      {"bfloat16", "float16"},
@@ -152,6 +153,8 @@ TEST_CASE("every shipped problem passes its audit, and says so in its audit.json
       CHECK(audit["findings"].size() > 6);
       INFO("if this problem was changed: alphakernel algorithms audit " << problem.name << " --record");
       CHECK(audit["recorded"] == true);
+      const Json record = parse_json(read_file(AK_SOURCE_DIR "/templates/" + problem.name + "/audit.json"));
+      if (record.contains("formulas")) CHECK(audit["formulas_hold"] == true);
     }
   }
   CHECK(box.query("SELECT count(*) FROM audits WHERE passed = 1") == std::to_string(audits) + "\r\n");

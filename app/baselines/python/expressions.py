@@ -269,6 +269,18 @@ def row_reduce(torch, p, x):
     return getattr(x, {"max": "amax", "min": "amin"}.get(p["op"], p["op"]))(dim=1)
 
 
+def encoder(torch, p, ids, lengths, table, positions, qkv, out, weight_1, bias_1, up, down, weight_2, bias_2):
+    f, s, h, d = torch.nn.functional, ids.shape[1], table.shape[1], p["head_dim"]
+    seen = torch.arange(s, device=ids.device)[None, :] < lengths[:, None]
+    x = f.embedding(ids, table) + positions
+    q, k, v = f.linear(x, qkv).unflatten(-1, (3, h // d, d)).permute(2, 0, 3, 1, 4)
+    attended = f.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :]).transpose(1, 2).flatten(2)
+    x = f.layer_norm(x + f.linear(attended, out), (h,), weight_1, bias_1, EPSILON["layernorm"])
+    x = f.layer_norm(x + f.linear(f.gelu(f.linear(x, up)), down), (h,), weight_2, bias_2, EPSILON["layernorm"])
+    mean = (x * seen[:, :, None]).sum(dim=1, dtype=torch.float32) / lengths.clamp(min=1)[:, None]
+    return f.normalize(mean, dim=1, eps=1e-12).to(x.dtype)
+
+
 def adamw(torch, p, param, grad, m, v, offsets, decay, grad_scale, lr, beta1, beta2, epsilon, step):
     g = grad.float() * grad_scale
     m.lerp_(g, 1 - beta1)
@@ -344,6 +356,7 @@ EAGER = {
     "cross_entropy": cross_entropy,
     "embedding_bag": embedding_bag,
     "embedding_lookup": embedding_lookup,
+    "encoder": encoder,
     "fft": fft,
     "flash_attention": attention,
     "fused_elementwise": fused_elementwise,

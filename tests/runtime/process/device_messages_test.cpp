@@ -81,6 +81,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
                             .separate_outputs = true});
   task.mutation = "zeros";
   task.mutated_input = "x";
+  task.follow_bytes = true;
   const DeviceTask read = device_task_from_json(parse_json(to_json(task).dump()));
   CHECK(read.image.image == task.image.image);
   CHECK(read.image.kernels == task.image.kernels);
@@ -89,6 +90,7 @@ TEST_CASE("a device task survives JSON with its binary program") {
   CHECK(read.workloads[0].separate_outputs);
   CHECK(read.mutation == "zeros");
   CHECK(read.mutated_input == "x");
+  CHECK(read.follow_bytes);
   REQUIRE(read.workloads[0].plan.launches.size() == 1);
   CHECK(read.workloads[0].plan.launches[0].grid[0] == 7);
   CHECK(read.workloads[0].plan.launches[0].arguments.size() == 2);
