@@ -33,6 +33,15 @@ bool ProblemAudit::formulas_hold() const {
   });
 }
 
+bool ProblemAudit::formulas_compared() const {
+  const auto is_formula = [](const AuditFinding& finding) { return finding.kind == AuditKind::formula; };
+  return std::ranges::any_of(findings, is_formula) &&
+         std::ranges::all_of(findings, [&](const AuditFinding& finding) {
+           return !is_formula(finding) || finding.verdict == AuditVerdict::accepted ||
+                  finding.verdict == AuditVerdict::exempt;
+         });
+}
+
 double error_ratio(const CheckRecord& record) {
   if (record.max_error == 0 && record.nonfinite_mismatches == 0) return 0;
   const bool bounded = record.tolerance > 0 && record.nonfinite_mismatches == 0;

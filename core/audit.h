@@ -37,8 +37,9 @@ struct AuditFinding {
 struct ProblemAudit {
   std::vector<AuditFinding> findings;
 
-  [[nodiscard]] bool passed() const;         ///< the checks do what they are for
-  [[nodiscard]] bool formulas_hold() const;  ///< those that were compared
+  [[nodiscard]] bool passed() const;             ///< the checks do what they are for
+  [[nodiscard]] bool formulas_hold() const;      ///< those that were compared
+  [[nodiscard]] bool formulas_compared() const;  ///< all of them were, and hold or are exempt
 };
 
 /// Error as a multiple of what is tolerated; infinite where nothing is.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "app/audit/formula_shapes.h"
 #include "app/setup/assembler.h"
@@ -59,9 +60,15 @@ void reject(AuditFinding& finding, std::string why) {
   if (finding.message.empty()) finding.message = std::move(why);
 }
 
+void set_uncompared(AuditFinding& finding, std::string why) {
+  finding.verdict = AuditVerdict::not_applicable;
+  finding.message = std::move(why);
+}
+
 /// How much a formula that is off says, of what there is.
 double share_of(const Compared& one) {
-  return one.counted > 0 ? one.formula / one.counted : std::numeric_limits<double>::infinity();
+  return one.counted > 0 && one.formula > 0 ? one.formula / one.counted
+                                            : std::numeric_limits<double>::infinity();
 }
 
 AuditFinding judge_bytes(std::string name, std::string what, std::vector<Compared> compared) {
@@ -104,6 +111,12 @@ AxisGrowth growth_of(const AxisShapes& shapes, const std::vector<Compared>& flop
           .least = flops[shapes.workloads[0]].counted};
 }
 
+std::vector<AxisGrowth> growths_of(const FormulaShapes& shapes, const std::vector<Compared>& flops) {
+  std::vector<AxisGrowth> growths;
+  for (const AxisShapes& axis : shapes.axes) growths.push_back(growth_of(axis, flops));
+  return growths;
+}
+
 /// @param ratios whether it matters how fast both grow
 void judge_growth(AuditFinding& finding, const AxisGrowth& growth, bool ratios) {
   const double more = growth.counted.first + growth.counted.second;
@@ -122,13 +135,13 @@ void judge_growth(AuditFinding& finding, const AxisGrowth& growth, bool ratios) 
   }
 }
 
-/// Executed operations for each of the formula's, without those that do not grow with the axis in which the work
-/// grows most.
-double factor_of(const std::vector<AxisGrowth>& growths) {
-  double factor = std::numeric_limits<double>::infinity();
-  for (const AxisGrowth& growth : growths)
-    if (growth.formula.second > 0) factor = std::min(factor, growth.counted.second / growth.formula.second);
-  return factor;
+/// Executed operations for each of the formula's, without those that do not grow with the axis in which the formula
+/// grows most; nothing where it grows with none.
+std::optional<double> factor_of(const std::vector<AxisGrowth>& growths) {
+  const auto most =
+      std::ranges::max_element(growths, {}, [](const AxisGrowth& one) { return one.formula.second; });
+  if (most == growths.end() || most->formula.second <= 0) return std::nullopt;
+  return most->counted.second / most->formula.second;
 }
 
 /// The product that the CPU device stands for, with the clocks by which floors go.
@@ -180,39 +193,50 @@ bool holds_integers(const Definition& definition, const AxisValues& sizes) {
 
 /// @param flops with the counts of floating-point operations
 Operations operations_of(const ProblemInstance& problem, const FormulaShapes& shapes,
-                         const std::vector<Compared>& flops) {
+                         const std::vector<Compared>& flops, const std::vector<AxisGrowth>& growths) {
   const auto no = [&](double Compared::*value) {
     return std::ranges::all_of(flops, [&](const Compared& one) { return one.*value == 0; });
   };
-  const bool integers =
-      holds_integers(problem.definition, shapes.workloads.back().axes) || no(&Compared::counted);
-  return integers && !no(&Compared::formula) ? Operations::integers : Operations::floating;
+  if (no(&Compared::formula)) return Operations::floating;
+  if (no(&Compared::counted)) return Operations::integers;
+  // Integers that a reference makes floating-point numbers of are counted as these: they grow with every axis.
+  const bool grow = std::ranges::all_of(
+      growths, [](const AxisGrowth& one) { return one.formula.none() || !one.counted.none(); });
+  return !grow && holds_integers(problem.definition, shapes.workloads.front().axes) ? Operations::integers
+                                                                                    : Operations::floating;
 }
 
 AuditFinding judge_flops(const ProblemInstance& problem, const DeviceFacts& device,
                          const FormulaShapes& shapes, std::vector<Compared> flops,
                          const std::vector<WorkCount>& counts) {
-  const bool integers = operations_of(problem, shapes, flops) == Operations::integers;
-  for (std::size_t i = 0; integers && i < counts.size(); ++i) flops[i].counted = counts[i].integer_operations;
+  std::vector<AxisGrowth> growths = growths_of(shapes, flops);
+  const bool integers = operations_of(problem, shapes, flops, growths) == Operations::integers;
+  if (integers) {
+    for (std::size_t i = 0; i < counts.size(); ++i) flops[i].counted = counts[i].integer_operations;
+    growths = growths_of(shapes, flops);
+  }
   AuditFinding finding = finding_of("flops",
                                     integers ? "grows with the axes that the reference's work grows with"
                                              : "grows as the reference's operations, and is not more",
                                     flops.size() + shapes.axes.size());
-  std::vector<AxisGrowth> growths;
-  for (const AxisShapes& axis : shapes.axes) growths.push_back(growth_of(axis, flops));
   for (const AxisGrowth& growth : growths) judge_growth(finding, growth, !integers);
-  if (integers) return finding;
+  if (integers) {
+    if (growths.empty()) set_uncompared(finding, "no axis of the small workloads can be doubled twice");
+    return finding;
+  }
   for (const Compared& one : flops)
     if (one.formula > one.counted && !agree(one.formula, one.counted))
       reject(finding, fmt::format("the formula says {:.0f} and the reference needs {:.0f} at {}", one.formula,
                                   one.counted, one.shape));
-  const double factor = factor_of(growths);
-  if (std::isfinite(factor) && !agree(factor, 1, kGrowthTolerance) &&
-      arithmetic_bounds(problem, factor, with_clocks(device)))
+  const auto factor = factor_of(growths);
+  if (factor && !agree(*factor, 1, kGrowthTolerance) &&
+      arithmetic_bounds(problem, *factor, with_clocks(device)))
     reject(finding,
            fmt::format(
                "the reference executes {:.4g} operations for each of the formula's, which sets the floor",
-               factor));
+               *factor));
+  if (growths.empty() && finding.as_expected())
+    set_uncompared(finding, "no axis of the small workloads can be doubled twice");
   return finding;
 }
 
@@ -230,6 +254,12 @@ double bytes_of(const Definition& definition, const std::vector<TensorSpec>& ten
   for (const TensorSpec& tensor : tensors)
     bytes += info(tensor.dtype).bytes * elements_of(definition, tensor, sizes);
   return bytes;
+}
+
+AuditFinding operations_of_python() {
+  AuditFinding finding = finding_of("flops", "grows as the reference's operations, and is not more", 0);
+  set_uncompared(finding, "nothing of a reference in Python is executed on the CPU device");
+  return finding;
 }
 
 std::vector<WorkCount> sizes_of_tensors(const ProblemInstance& problem) {
@@ -265,7 +295,8 @@ std::vector<AuditFinding> audit_formulas(const ProblemInstance& problem, const T
     written.push_back({shape, work->bytes_written, counts[i].bytes_written});
   }
   std::vector<AuditFinding> findings;
-  if (!problem.python) findings.push_back(judge_flops(problem, *target.device, shapes, flops, counts));
+  findings.push_back(problem.python ? operations_of_python()
+                                    : judge_flops(problem, *target.device, shapes, flops, counts));
   findings.push_back(
       judge_bytes("bytes_read", "the different bytes of inputs that the reference reads", read));
   findings.push_back(judge_bytes("bytes_written", "the different bytes of outputs that it writes", written));

@@ -68,6 +68,21 @@ std::size_t choices_of_params(const fs::path& folder) {
   return codegen::covering_params(codegen::load_problem(folder)).size();
 }
 
+/// Where they cannot be compared that is a finding: what the checks do is known, and is not to be lost.
+std::vector<AuditFinding> formulas_of(const ProblemInstance& problem, const Target& target,
+                                      const Config& config, const AuditOptions& options) {
+  try {
+    return audit_formulas(problem, target, config, options.workloads, options.seed);
+  } catch (const Error& error) {
+    return {{.kind = AuditKind::formula,
+             .name = "flops",
+             .what = "is compared with what the reference does",
+             .tensor = {},
+             .evidence = {},
+             .message = error.what()}};
+  }
+}
+
 }  // namespace
 
 std::string audited_content(const fs::path& folder) {
@@ -107,8 +122,7 @@ ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& probl
       evaluator, source_assembler(), target.device.value(),
       {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
   if (audit.passed() && target.kind == DeviceKind::emulator)
-    std::ranges::move(audit_formulas(*problem, target, config, options.workloads, options.seed),
-                      std::back_inserter(audit.findings));
+    std::ranges::move(formulas_of(*problem, target, config, options), std::back_inserter(audit.findings));
   db::open_audit_store(database)->commit_audit({.problem = problem.get(),
                                                 .content_hash = audited_content(problem->folder),
                                                 .version = AK_VERSION,

@@ -404,8 +404,9 @@ int run_searches(const fs::path& database, RowId id, const ReadGenerate& read, c
   const InterruptGuard interrupt;
   SessionWatch watch(database, id, budgets.min_free_mb << 20, interrupt.requested());
   End end = SessionRunner(database, id, watch, budgets, read, report).run();
-  // What was interrupted, or waits for answers, goes on.
-  if (!watch.is_interrupted() && end.state != "suspended") go_home(database, id, end, report);
+  // What was interrupted, or waits for answers, goes on; a signal that came after the last search interrupted nothing.
+  const bool goes_on = end.state == "suspended" || (end.state == "stopped" && watch.is_interrupted());
+  if (!goes_on) go_home(database, id, end, report);
   report.line(fmt::format("session {}: {}{}{}", id, end.state, end.reason.empty() ? "" : ": ", end.reason));
   return end.code;
 }

@@ -28,10 +28,27 @@ constexpr std::array kRefused{
     RefusedOption{"--error", "-e", "session log shows the job's output"},
 };
 
+/// Long names may be cut as long as they are one option's alone.
 bool is_option(std::string_view word, const RefusedOption& option) {
-  const bool is_short =
-      !option.short_name.empty() && !word.starts_with("--") && word.starts_with(option.short_name);
-  return is_short || word.substr(0, word.find('=')) == option.name;
+  if (!word.starts_with("--")) return !option.short_name.empty() && word.starts_with(option.short_name);
+  constexpr std::size_t kShortestName = 3;
+  const std::string_view name = word.substr(0, word.find('='));
+  return name.size() >= kShortestName && option.name.starts_with(name);
+}
+
+/// The notice goes to the script, which is the session's own process; other processes do not know what it means.
+void check_signal(const std::vector<std::string>& options) {
+  constexpr std::string_view kName = "--signal";
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string_view word = options[i];
+    if (word.substr(0, word.find('=')) != kName) continue;
+    const std::string_view value = word.size() > kName.size() ? word.substr(kName.size() + 1)
+                                   : i + 1 < options.size()   ? std::string_view(options[i + 1])
+                                                              : std::string_view();
+    if (!value.starts_with("B:USR1@"))
+      fail(ExitCode::usage, "sbatch's option --signal={}: expected --signal=B:USR1@SECONDS",
+           sanitize(value, 60));
+  }
 }
 
 /// sbatch reads a line of its options as a shell would, and no further than to the end of the line.
@@ -77,6 +94,7 @@ void check_sbatch_options(const std::vector<std::string>& options) {
     for (const RefusedOption& option : kRefused)
       if (is_option(word, option)) fail(ExitCode::usage, "sbatch's option {}: {}", option.name, option.why);
   }
+  check_signal(options);
 }
 
 std::string batch_script(const BatchJob& job) {

@@ -210,7 +210,6 @@ void JobProcess::queue_again() const {
 int JobProcess::run() {
   // The job's own process is Slurm's child, and ends with it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  claim_session(database_, session_, facts_.job);
   if (!await_former_process()) return static_cast<int>(ExitCode::interrupted);
   const auto end = [&] {
     end_steps();
@@ -248,6 +247,7 @@ std::optional<int> end_of(const fs::path& database, RowId session) {
 
 int run_job(const fs::path& database, RowId session, DeviceKind kind) {
   JobFacts facts = job_facts();
+  claim_session(database, session, facts.job);
   if (const auto code = end_of(database, session)) {
     print_stderr("note: session {} has ended: nothing is left to do\n", session);
     return *code;

@@ -13,7 +13,11 @@
 namespace ak::app {
 namespace {
 
-constexpr std::array<std::string_view, 3> kForJobs{"SBATCH_*", "ALPHAKERNEL_*", "XDG_*"};
+// Of sbatch's own variables those that say where and for how long; they count more than the lines of a script, and the
+// others would change what a session's job is.
+constexpr std::array<std::string_view, 8> kForJobs{
+    "SBATCH_ACCOUNT",    "SBATCH_PARTITION",   "SBATCH_QOS",    "SBATCH_TIMELIMIT",
+    "SBATCH_CONSTRAINT", "SBATCH_RESERVATION", "ALPHAKERNEL_*", "XDG_*"};
 constexpr std::size_t kShownAnswer = 400;
 constexpr std::size_t kMostDigits = 10;  // Slurm's numbers have 32 bits
 

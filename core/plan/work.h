@@ -26,9 +26,10 @@ enum class DrawnWork : std::uint8_t {
                                        const Workload& workload, DrawnWork drawn = DrawnWork::mean);
 
 /// All of them. Refuses as amount_of.
-[[nodiscard]] Result<Work> work_of_contents(const ProblemInstance& problem, const Workload& workload,
-                                            std::uint64_t seed);  ///< of inputs that are drawn from it
 [[nodiscard]] Result<Work> work_of(const ProblemInstance& problem, const Workload& workload,
                                    DrawnWork drawn = DrawnWork::mean);
+/// The same of inputs that are drawn from this seed.
+[[nodiscard]] Result<Work> work_of_contents(const ProblemInstance& problem, const Workload& workload,
+                                            std::uint64_t seed);
 
 }  // namespace ak

@@ -23,6 +23,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 600
+EVALUATIONS = 120  # of a session
 # Evaluations of a search whose course does not depend on which ends first, by what does not depend on it either: a baseline is
 # timed with the first.
 ROWS = """SELECT p.iteration, p.arm, hex(v.variant_hash), v.tunables, e.depth, e.input_seed, e.status, e.stage, e.message,
@@ -104,7 +105,7 @@ class Session:
                     "ALPHAKERNEL_CACHE": str(folder.parent / "cache")}
         (folder / "night.json").write_text(json.dumps({"runs": [{
             "algorithm": "vector_add", "shape": {"N": 50000}, "device": "emulator", "arch": "sm_80", "proposer": "search",
-            "strategy": "exhaustive", "seed": 3, "max_evaluations": 120, "transfer": False, "output": str(folder / "k.cu")}]}))
+            "strategy": "exhaustive", "seed": 3, "max_evaluations": EVALUATIONS, "transfer": False, "output": str(folder / "k.cu")}]}))
         begun = self.session("start", str(folder / "night.json"), "--slurm", "--merge-into", str(self.home), "--",
                              f"--nodes={cluster.nodes}", "--ntasks-per-node=1")
         if begun.returncode != 0:
@@ -189,6 +190,8 @@ def main():
             calm = Session(cluster, program, folder / "calm")
             wait_for(calm.is_done, "the session that is left alone")
             expected = query(calm.database, ROWS)
+            if len(expected) < EVALUATIONS:
+                sys.exit(f"the session that was left alone has {len(expected)} rows, expected {EVALUATIONS} and more")
             while killed < wanted.kills:
                 sessions += 1
                 session = Session(cluster, program, folder / f"s{sessions}")

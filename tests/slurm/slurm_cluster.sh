@@ -10,7 +10,7 @@ set -euo pipefail
 
 verb=${1:?up, node or down} folder=$(realpath -m "${2:?a folder}")
 run=$folder/run state=$folder/state unpacked=$folder/unpacked
-libraries=$unpacked/usr/lib/x86_64-linux-gnu
+libraries=$unpacked/usr/lib/$(uname -m)-linux-gnu
 packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge libmunge2 libhwloc15 liblua5.1-0)
 
 skip() {
@@ -35,8 +35,12 @@ unpack() {
   mkdir -p "$kept" "$unpacked"
   if ! ls "$kept"/slurmctld_*.deb >/dev/null 2>&1; then
     command -v apt-get >/dev/null || skip "apt-get is missing"
-    (cd "$kept" && timeout 60 apt-get download "${packages[@]}") >"$folder/log/apt" 2>&1 ||
-      skip "its packages cannot be downloaded: $(tail -n 1 "$folder/log/apt")"
+    local new
+    new=$(mktemp -d "$kept/new.XXXXXX")  # a download that is interrupted leaves nothing that looks whole
+    (cd "$new" && timeout 60 apt-get download "${packages[@]}") >"$folder/log/apt" 2>&1 ||
+      { rm -rf "$new"; skip "its packages cannot be downloaded: $(tail -n 1 "$folder/log/apt")"; }
+    mv "$new"/*.deb "$kept"
+    rmdir "$new"
   fi
   for package in "$kept"/*.deb; do dpkg -x "$package" "$unpacked"; done
 }
@@ -110,6 +114,12 @@ start_node() {
 
 all_idle() { [ "$(sinfo --noheader --Node --states=idle --format=%N | sort -u | wc -l)" -eq "$1" ]; }
 
+# Ends the cluster when the process that wanted it has ended without doing so, as where a test is killed.
+keep_for() {
+  setsid bash -c 'while [ -d "/proc/$1" ]; do [ ! -e "$2/run/ended" ] || exit 0; sleep 1; done; exec bash "$0" down "$2"' \
+    "$0" "$1" "$folder" </dev/null >/dev/null 2>&1 &
+}
+
 up() {
   local nodes=${1:-4}
   mkdir -p "$run" "$state" "$folder/log" "$folder/spool"
@@ -117,11 +127,13 @@ up() {
   unpack
   configure "$nodes"
   . "$folder/env"
+  trap '[ $? -eq 0 ] || down' EXIT
+  keep_for "$PPID"
   head -c 128 /dev/urandom >"$run/munge.key"
   chmod 600 "$run/munge.key"
   start munged munged --foreground --force --key-file="$run/munge.key" --socket="$run/munge" --pid-file="$run/munged.pid" \
     --log-file="$folder/log/munge" --seed-file="$run/munge.seed"
-  until_true test -S "$run/munge"
+  until_true test -S "$run/munge" 2>"$folder/log/start" || skip "munged does not come up: $(tail -n 1 "$folder/log/start")"
   start slurmctld slurmctld-wlm -D
   for n in $(seq "$nodes"); do start_node "$n"; done
   until_true all_idle "$nodes" 2>"$folder/log/start" || skip "its nodes do not come up: $(tail -n 1 "$folder/log/start")"
@@ -132,6 +144,7 @@ runs() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q 'slurm\|munged'; 
 
 down() {
   . "$folder/env"
+  touch "$run/ended"
   timeout 10 scancel --quiet --signal=KILL --full --state=RUNNING --user="$(id -un)" || true
   timeout 10 scancel --quiet --user="$(id -un)" || true
   for _ in $(seq 100); do

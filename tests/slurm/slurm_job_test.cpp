@@ -71,14 +71,15 @@ TEST_CASE("options of sbatch that a session cannot have are refused by name") {
   struct Row {
     std::string option, words;
   };
-  for (const Row& row : {Row{"--array=0-3", "--array"}, Row{"-a0-3", "--array"}, Row{"--wait", "--wait"},
+  for (const Row& row : {Row{"--array=0-3", "--array"}, Row{"-a0-3", "--array"}, Row{"--arr=0-3", "--array"},
+                         Row{"--signal=USR1@60", "--signal=B:USR1@SECONDS"}, Row{"--wait", "--wait"},
                          Row{"--wrap=true", "--wrap"}, Row{"-o", "--output"}, Row{"--test-only", "--dry-run"},
                          Row{"--comment=a\nb", "control characters"}, Row{"--comment=\"", "quotation marks"},
                          Row{"nodes=4", "expected an option of sbatch"}}) {
     INFO(row.option);
     CHECK_THROWS_WITH(batch_script(job_with({row.option})), Contains(row.words));
   }
-  check_sbatch_options({"-N", "4", "--time=8:00:00", "--wait-all-nodes=1"});
+  check_sbatch_options({"-N", "4", "--time=8:00:00", "--wait-all-nodes=1", "--signal=B:USR1@600"});
 }
 
 TEST_CASE("the searches of a job have the devices of its workers, all of one kind") {

@@ -93,8 +93,8 @@ class Night {
  public:
   explicit Night(const Cluster& cluster) : cluster_(cluster) {
     box_.write(
-        "night.json", R"({"runs": [{"algorithm": "vector_add", "shape": {"N": 50000}, "device": "emulator",
-      "arch": "sm_80", "proposer": "search", "strategy": "exhaustive", "seed": 3, "max_evaluations": 60, "transfer": false,
+        "night.json", R"({"runs": [{"algorithm": "vector_add", "shape": {"N": 100000}, "device": "emulator",
+      "arch": "sm_80", "proposer": "search", "strategy": "exhaustive", "seed": 3, "max_evaluations": 100, "transfer": false,
       "output": ")" + (box_.folder / "k.cu").string() +
                           "\"}]}");
   }
@@ -186,7 +186,7 @@ TEST_CASE(
   REQUIRE(in_the_end([&] { return calm.is_done(); }));
   INFO(calm.log());
   const std::string expected = lasting(calm.database());
-  CHECK(calm.evaluated() >= 60);
+  CHECK(calm.evaluated() >= 100);
   CHECK(lasting(calm.home()) == expected);
 
   Night night(cluster);
@@ -220,7 +220,7 @@ TEST_CASE(
   REQUIRE(in_the_end([&] { return night.is("stopped"); }));
   REQUIRE(in_the_end([&] { return night.job_state() == "FAILED"; }));
   REQUIRE(intact(night.database()));
-  CHECK(integer(night.database(), "SELECT count(*) FROM evaluations") < 60);
+  CHECK(integer(night.database(), "SELECT count(*) FROM evaluations") < 100);
   CHECK(!fs::exists(night.home()));
   CHECK(night.leaves_no_process());
 

@@ -7,8 +7,8 @@ GROUP BY 1, 2 ORDER BY candidates DESC LIMIT 30;
 
 -- @audits Do the checks of the problems notice deliberate mistakes?
 SELECT d.name AS definition, v.name AS device, iif(a.passed, 'yes', 'no') AS passed, a.audited_at,
-       (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.verdict = 'rejected') AS mistakes_noticed,
-       (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.as_expected = 0) AS surprises
+       (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.kind <> 'formula' AND f.verdict = 'rejected') AS mistakes_noticed,
+       (SELECT count(*) FROM audit_findings f WHERE f.audit_id = a.id AND f.kind <> 'formula' AND f.as_expected = 0) AS surprises
 FROM audits a JOIN definitions d ON d.id = a.definition_id JOIN devices v ON v.id = a.device_id
 WHERE a.id IN (SELECT max(id) FROM audits GROUP BY definition_id, device_id)
   AND a.definition_id IN (SELECT definition_id FROM searches WHERE id IN (SELECT id FROM report_searches))
