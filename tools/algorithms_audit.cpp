@@ -162,7 +162,6 @@ app::Target audit_target(const AuditFlags& flags, const app::Config& config) {
                                           flags.arch.empty() ? config.arch : flags.arch);
   if (!target.executes() || !target.device)
     fail(ExitCode::usage, "--device {}: an audit has to run somewhere: cuda or emulator", flags.device);
-  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   return target;
 }
 
@@ -207,6 +206,7 @@ int run_audit(const app::Arguments& arguments) {
   bool all_passed = true;
   const std::vector<codegen::Problem> chosen = problems(problem_flags);
   check_formula_flags(flags, target, chosen);
+  if (!target.notice.empty()) print_stderr("note: {}\n", target.notice);
   for (const codegen::Problem& problem : chosen) {
     std::vector<Audited> audited;
     for (const auto& instance : instances(problem, problem_flags)) {

@@ -3,17 +3,17 @@
   "tunables": {
     "BM": {"values": [16, 32, 64, 128], "default": 64},
     "BN": {"values": [64, 128], "default": 128},
-    "WN": {"values": [16, 32, 64], "default": 32},
+    "WN": {"values": [32, 64], "default": 32},
     "BK": {"values": [64, 128], "default": 64},
     "STAGES": {"values": [3, 4], "default": 4},
-    "KEYS": {"values": [32, 64, 128], "default": 64},
+    "KEYS": {"values": [64, 128], "default": 64},
     "KEY_STAGES": {"values": [2, 3], "default": 2},
-    "NORM_THREADS": {"values": [64, 128, 256], "default": 128},
-    "POOL_WARPS": {"values": [4, 8, 16], "default": 8}
+    "NORM_THREADS": {"values": [128, 256], "default": 128},
+    "POOL_WARPS": {"values": [8, 16], "default": 8}
   },
   "constraints": [
     "ARCH >= 80",
-    "BN // WN in [2, 4, 8]",
+    "BN // WN in [2, 4]",
     "WN * BM <= 4096",
     "SHARED <= SHARED_BYTES_PER_BLOCK",
     "KEYS_SHARED <= SHARED_BYTES_PER_BLOCK"

@@ -39,7 +39,7 @@ const Shipped kShipped[] = {
     {"cross_entropy", {"bfloat16", "float32"}, {"m3_n2", "m67_n10", "m7_n129", "m3_n2055"}},
     {"embedding_bag", {"float32", "bfloat16"}},
     {"embedding_lookup", {"bfloat16"}, {"n37_v11_h24", "n70_v100_h33", "n9_v70000_h1", "n5_v20_h1030"}},
-    {"encoder", {"bfloat16"}, {"b1_s1_v3_h64_i8"}},
+    {"encoder", {"bfloat16"}, {"b3_s7_v20_h128_i136"}},
     {"fft", {"float32"}, {"b5_n8", "b5_n64"}},
     {"flash_attention",
      {"bfloat16", "float16"},
