@@ -105,6 +105,7 @@ stage_kills() {
   AK_SOAK_ITERATIONS=${AK_SOAK_ITERATIONS:-1000} in_rounds run_tests "$build" -V -R '^(faults_test|session_kill_test)$'
 }
 stage_slurm() {
+  AK_SOAK_ITERATIONS=1 "$build/tests/slurm/slurm_tests" -# "[#slurm_test]" -w NoTests
   python3 tests/slurm/random_kills.py "$build/bin/alphakernel" --kills "${AK_SOAK_ITERATIONS:-1000}" \
     --nodes "${AK_SLURM_NODES:-4}" --csv "$records/slurm.csv"
 }

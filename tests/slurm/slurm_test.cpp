@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -72,8 +73,10 @@ class Cluster {
     return run_program(argv, environment);
   }
 
-  /// A job that was queued again would wait for two minutes.
+  /// A job that was queued again would wait for two minutes. Slurm counts in seconds: to a node, a credential from the
+  /// second in which it heard that the job had ended is one of the job that has ended.
   void begin_now(const std::string& job) const {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
     CHECK(run({"scontrol", "update", "jobid=" + job, "StartTime=now"}).exit_code == 0);
   }
 
@@ -94,7 +97,7 @@ class Night {
   explicit Night(const Cluster& cluster) : cluster_(cluster) {
     box_.write(
         "night.json", R"({"runs": [{"algorithm": "vector_add", "shape": {"N": 100000}, "device": "emulator",
-      "arch": "sm_80", "proposer": "search", "strategy": "exhaustive", "seed": 3, "max_evaluations": 100, "transfer": false,
+      "arch": "sm_80", "proposer": "search", "strategy": "exhaustive", "seed": 3, "max_evaluations": 160, "transfer": false,
       "output": ")" + (box_.folder / "k.cu").string() +
                           "\"}]}");
   }
@@ -175,6 +178,14 @@ std::string lasting(const fs::path& database) {
 TEST_CASE(
     "a session in Slurm that is killed, told that its time ends, stopped and resumed ends as one that is "
     "left alone") {
+  if (std::getenv("AK_SOAK_ITERATIONS") == nullptr) {
+    WARN(
+        "not tested: a cluster of virtual nodes needs a minute and Debian's packages of Slurm; tools/soak.sh "
+        "slurm "
+        "has it");
+    ++skipped_cases;
+    return;
+  }
   const Cluster cluster;
   if (!cluster.is_up()) {
     WARN("not tested: " << cluster.reason());
@@ -186,7 +197,7 @@ TEST_CASE(
   REQUIRE(in_the_end([&] { return calm.is_done(); }));
   INFO(calm.log());
   const std::string expected = lasting(calm.database());
-  CHECK(calm.evaluated() >= 100);
+  CHECK(calm.evaluated() >= 160);
   CHECK(lasting(calm.home()) == expected);
 
   Night night(cluster);
@@ -212,7 +223,8 @@ TEST_CASE(
   }));
   cluster.begin_now(job);
   INFO(night.log());
-  REQUIRE(in_the_end([&] { return night.is("running"); }));
+  REQUIRE(in_the_end([&] { return night.is("running") || night.job_state() == "FAILED"; }));
+  REQUIRE(night.is("running"));
   REQUIRE(night.evaluates(2));
 
   // Slurm ends the job, as where it is preempted.
@@ -220,7 +232,7 @@ TEST_CASE(
   REQUIRE(in_the_end([&] { return night.is("stopped"); }));
   REQUIRE(in_the_end([&] { return night.job_state() == "FAILED"; }));
   REQUIRE(intact(night.database()));
-  CHECK(integer(night.database(), "SELECT count(*) FROM evaluations") < 100);
+  CHECK(integer(night.database(), "SELECT count(*) FROM evaluations") < 160);
   CHECK(!fs::exists(night.home()));
   CHECK(night.leaves_no_process());
 
