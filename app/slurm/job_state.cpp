@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/slurm/slurm_client.h"
+#include "core/text/line_diff.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {

@@ -17,6 +17,7 @@
 #include "app/slurm/slurm_client.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/line_diff.h"
 #include "core/text/suggest.h"
 
 namespace ak::app {

@@ -37,16 +37,6 @@ std::string shown_in_line(std::string_view text) {
   return line;
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 bool is_job_number(std::string_view text) {
   return !text.empty() && text.size() <= kMostDigits &&
          text.find_first_not_of("0123456789") == std::string_view::npos;

@@ -22,9 +22,6 @@ inline constexpr std::chrono::seconds kSlurmAnswer{10}, kSlurmSubmission{60};
 /// Such a text as a part of a message: one line, without what could be no text, and no longer than is read.
 [[nodiscard]] std::string shown_in_line(std::string_view text);
 
-/// The lines of such a text.
-[[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
-
 /// A job's number as Slurm prints it: some digits.
 [[nodiscard]] bool is_job_number(std::string_view text);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/include_scan.h"
+#include "core/text/line_diff.h"
 #include "device_header_files.h"
 
 namespace ak {
@@ -21,16 +22,6 @@ constexpr std::string_view kTextsEnd = "// ---- end of the device headers";
 std::string_view text_of(std::string_view name) {
   const auto found = std::ranges::find(device_headers(), name, &EmbeddedFile::name);
   return found == device_headers().end() ? std::string_view() : found->text;
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
 }
 
 /// Puts headers behind those that they include.

@@ -13,16 +13,6 @@ constexpr std::size_t kContext = 2;  // lines around a change
 constexpr std::size_t kMaxCells =
     4'000'000;  // of the table: two files of 2,000 lines that have nothing in common
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
 struct Edit {
   char kind;  ///< ' ' kept, '-' only before, '+' only after
   std::string_view line;
@@ -71,6 +61,16 @@ std::vector<bool> shown_of(const std::vector<Edit>& edits) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 std::string unified_diff(std::string_view before, std::string_view after, std::size_t max_lines) {
   const std::vector<Edit> edits = edits_of(lines_of(before), lines_of(after));

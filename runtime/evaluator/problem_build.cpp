@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/problem_build.h"
 
+#include <chrono>
+
+#include "core/error.h"
 #include "core/plan/work.h"
 #include "core/text/hash.h"
 #include "runtime/build/candidate_plan.h"
+#include "runtime/build/compile_pool.h"
 #include "runtime/check/harness_kernels.h"
 #include "runtime/reference/reference_starter.h"
 
@@ -78,6 +82,23 @@ Candidate reference_candidate(const ProblemInstance& problem) {
 }
 
 }  // namespace
+
+std::shared_ptr<const OpenProblem> build_problem(const EvaluatorOptions& options,
+                                                 const SourceAssembler& assembler, const DeviceFacts& device,
+                                                 const std::shared_ptr<const ProblemInstance>& problem) {
+  CompilePool pool({.worker_command = options.worker_command,
+                    .workers = options.compile_workers,
+                    .deadline = options.compile_deadline,
+                    .cache_dir = options.cache_dir});
+  ProblemBuild build(
+      problem, options.target, assembler,
+      [&](const TranslationUnit& unit) { return pool.submit(unit, BuildOrigin::own); }, options.python);
+  while (!build.ready()) {
+    const auto built = pool.wait(std::chrono::steady_clock::time_point::max());
+    AK_ASSERT(built && build.take(built->ticket, built->result), "only the problem's parts are built");
+  }
+  return build.open_problem(device_environment(device, options.target), options.ordinal, options.device);
+}
 
 KernelImage kernel_image(const BuildResult& build, DeviceKind kind) {
   KernelImage image{.image = image_of(build, kind), .kernels = {}};

@@ -55,6 +55,12 @@ class ProblemBuild {
   std::map<int, std::shared_ptr<const OpenProblem>> opened_;  ///< by the device's ordinal
 };
 
+/// Builds a problem with compile workers of its own, which end with this call; the message for a device worker. Blocks.
+/// Throws as ProblemBuild does.
+[[nodiscard]] std::shared_ptr<const OpenProblem> build_problem(
+    const EvaluatorOptions& options, const SourceAssembler& assembler, const DeviceFacts& device,
+    const std::shared_ptr<const ProblemInstance>& problem);
+
 /// What a device of that kind loads of a build, and name -> symbol of every kernel.
 [[nodiscard]] KernelImage kernel_image(const BuildResult& build, DeviceKind kind);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/reference_dump.h"
 
-#include "runtime/build/candidate_plan.h"
-#include "runtime/build/compile_pool.h"
 #include "runtime/evaluator/device_client.h"
 #include "runtime/evaluator/problem_build.h"
 
@@ -17,19 +15,7 @@ constexpr std::chrono::minutes kDumpLimit{60};
 std::shared_ptr<const OpenProblem> open_problem(const EvaluatorOptions& options,
                                                 const SourceAssembler& assembler, const DeviceFacts& device,
                                                 const DumpRequest& request) {
-  CompilePool pool({.worker_command = options.worker_command,
-                    .workers = options.compile_workers,
-                    .deadline = options.compile_deadline,
-                    .cache_dir = options.cache_dir});
-  ProblemBuild problem(
-      request.problem, options.target, assembler,
-      [&](const TranslationUnit& unit) { return pool.submit(unit, BuildOrigin::own); }, options.python);
-  while (!problem.ready()) {
-    const auto built = pool.wait(steady_clock::time_point::max());
-    AK_ASSERT(built && problem.take(built->ticket, built->result), "only the problem's parts are built");
-  }
-  auto open = std::make_shared<OpenProblem>(
-      *problem.open_problem(device_environment(device, options.target), options.ordinal, options.device));
+  auto open = std::make_shared<OpenProblem>(*build_problem(options, assembler, device, request.problem));
   open->scratch_dir = request.folder.string();
   return open;
 }

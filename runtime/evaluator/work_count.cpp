@@ -2,8 +2,6 @@
 #include "runtime/evaluator/work_count.h"
 
 #include "core/error.h"
-#include "runtime/build/candidate_plan.h"
-#include "runtime/build/compile_pool.h"
 #include "runtime/evaluator/device_client.h"
 #include "runtime/evaluator/problem_build.h"
 #include "runtime/timing/cost_measurement.h"
@@ -15,20 +13,6 @@ using std::chrono::steady_clock;
 
 // For one workload; the worker's own watchdog ends a hang (chosen).
 constexpr std::chrono::minutes kCountLimit{30};
-
-std::shared_ptr<const OpenProblem> build_problem(const EvaluatorOptions& options,
-                                                 const SourceAssembler& assembler, const DeviceFacts& device,
-                                                 const std::shared_ptr<const ProblemInstance>& problem) {
-  CompilePool pool({.worker_command = options.worker_command,
-                    .workers = options.compile_workers,
-                    .deadline = options.compile_deadline,
-                    .cache_dir = options.cache_dir});
-  ProblemBuild build(problem, options.target, assembler,
-                     [&](const TranslationUnit& unit) { return pool.submit(unit, BuildOrigin::own); });
-  while (const auto built = pool.wait(steady_clock::time_point::max()))
-    static_cast<void>(build.take(built->ticket, built->result));
-  return build.open_problem(device_environment(device, options.target), options.ordinal, options.device);
-}
 
 WorkCount work_count(const Measurement& measured) {
   WorkCount work{.workload = measured.workload};
