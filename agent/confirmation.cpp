@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/evaluate_one.h"
+#include "agent/other_devices.h"
 #include "agent/paired_comparison.h"
 #include "agent/seeds.h"
 #include "core/error.h"
@@ -93,6 +94,8 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   const auto begin_reports = [&](const std::string& note) {
     result.held_out.note = result.final_measurement.note = result.profile.note = note;
     result.examinations.clear();
+    result.other_devices.clear();
+    unconfirmed_ = false;
     for (const auto& examiner : options_.examiners)
       result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
   };
@@ -110,6 +113,9 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     next_step();
     std::string no_ties;  // of which nothing is said
     confirmed = confirmed && attempt(no_ties, [&] { return compared(result.ties); });
+    next_step();
+    std::string no_others;
+    confirmed = confirmed && attempt(no_others, [&] { return agreed(result); });
     next_step();
     confirmed = confirmed &&
                 attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
@@ -208,7 +214,27 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   return report.passed || !is_verdict_of_examiner(outcome.status);
 }
 
+bool Confirmation::agreed(LoopResult& result) {
+  if (depth_ != Depth::time) return true;
+  OtherDevicesVerdict verdict =
+      ask_other_devices(champion_, evaluator_.pool_places(), options_.confirm_devices, on_gpu_,
+                        [&](EvaluationRequest request, std::string arm) -> std::optional<Completed> {
+                          announce("on " + request.place);
+                          auto completed = evaluate(evaluator_, std::move(request));
+                          if (completed) commit_(*completed, nullptr, std::move(arm));
+                          return completed;
+                        });
+  result.other_devices = std::move(verdict.reports);
+  unconfirmed_ = verdict.unconfirmed;
+  return !verdict.refuted;
+}
+
 bool Confirmation::measured(FinalMeasurement& report) {
+  // What is measured at last counts as confirmed.
+  if (unconfirmed_) {
+    report.note = "another device of the pool contradicts its times";
+    return true;
+  }
   if (!on_gpu_ || depth_ != Depth::time) {
     report.note = "no time was measured";
     return true;

@@ -36,7 +36,14 @@ class Run {
   [[nodiscard]] bool suspend();
   [[nodiscard]] bool next_event();
   void fill();
-  void absorb(Completed& completed, const Flight& flight);
+  /// An evaluation of a proposal that has ended.
+  struct Ended {
+    Completed completed;
+    Flight flight;
+  };
+  void sort_in(Completed& completed, std::vector<Ended>& ended);
+  void absorb(std::vector<Ended> ended);
+  void take_in(Ended& ended, const StoredEvaluation& stored, const std::optional<PredictedScore>& predicted);
   [[nodiscard]] std::optional<PredictedScore> predict(const Completed& completed) const;
   [[nodiscard]] std::optional<double> ranked_by(const Completed& completed,
                                                 const std::optional<PredictedScore>& predicted) const;
@@ -51,6 +58,7 @@ class Run {
   ProposalSchedule schedule_;
   SourceExchange exchange_;
   Challenges challenges_;
+  const std::size_t most_together_;  ///< evaluations that are committed at once
 };
 
 Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock)
@@ -61,7 +69,8 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       progress_(context_, result_),
       schedule_(context_, proposals_, record_, progress_),
       exchange_(context_, proposals_, record_, progress_, champion_),
-      challenges_(context_, record_, progress_, champion_) {
+      challenges_(context_, record_, progress_, champion_),
+      most_together_(std::max<std::size_t>(1, evaluator.pool_places().size())) {
   result_.progress.space_points = proposals_.space_points();
   result_.search = record_.search();
   if (options.search.resumed && context_.depth == Depth::time)
@@ -104,12 +113,20 @@ bool Run::next_event() {
     }
   }
   auto completed = context_.evaluator.wait_any(progress_.wait_deadline());
-  if (!completed || challenges_.take(*completed) || exchange_.take_profile(*completed)) return true;
-  const auto flight = schedule_.take(completed->ticket);
-  if (!flight) return true;  // left over from an earlier run with this evaluator
-  absorb(*completed, *flight);
-  progress_.count_failures(completed->result);
+  record_.note_pool();
+  std::vector<Ended> ended;
+  if (completed) sort_in(*completed, ended);
+  // Of many devices several answer while one answer is taken in.
+  for (std::size_t i = 1; completed && i < most_together_; ++i)
+    if ((completed = context_.evaluator.wait_any(context_.clock.now()))) sort_in(*completed, ended);
+  absorb(std::move(ended));
   return true;
+}
+
+/// One that belongs to nothing is left over from an earlier run with this evaluator.
+void Run::sort_in(Completed& completed, std::vector<Ended>& ended) {
+  if (challenges_.take(completed) || exchange_.take_profile(completed)) return;
+  if (const auto flight = schedule_.take(completed.ticket)) ended.push_back({std::move(completed), *flight});
 }
 
 void Run::fill() {
@@ -123,14 +140,26 @@ void Run::fill() {
 }
 
 /// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
-void Run::absorb(Completed& completed, const Flight& flight) {
+void Run::absorb(std::vector<Ended> all) {
+  if (all.empty()) return;
+  std::vector<StoredEvaluation> stored;
+  std::vector<std::optional<PredictedScore>> predicted;
+  for (const Ended& ended : all) predicted.push_back(predict(ended.completed));
+  record_.together([&] {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      stored.push_back(record_.commit(all[i].completed, {.arm = arm_of(all[i].flight),
+                                                         .iteration = all[i].flight.iteration,
+                                                         .item = &all[i].flight.item,
+                                                         .predicted = predicted[i] ? &*predicted[i] : nullptr,
+                                                         .origin = exchange_.origin_of(all[i].flight)}));
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) take_in(all[i], stored[i], predicted[i]);
+}
+
+void Run::take_in(Ended& ended, const StoredEvaluation& stored,
+                  const std::optional<PredictedScore>& predicted) {
+  auto& [completed, flight] = ended;
   const Proposal& proposal = flight.item.proposal;
-  const auto predicted = predict(completed);
-  const StoredEvaluation stored = record_.commit(completed, {.arm = arm_of(flight),
-                                                             .iteration = flight.iteration,
-                                                             .item = &flight.item,
-                                                             .predicted = predicted ? &*predicted : nullptr,
-                                                             .origin = exchange_.origin_of(flight)});
   progress_.count(completed.result);
   schedule_.learn(completed, flight, stored.evaluation, ranked_by(completed, predicted));
   exchange_.tell(completed, flight, stored.variant);
@@ -139,6 +168,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   progress_.count_gain(new_best);
   if (proposal.is_start && proposal.template_index == 0) result_.start = completed;
   progress_.report(completed, new_best, schedule_.in_flight(), champion_);
+  progress_.count_failures(completed.result);
 }
 
 /// On the target, of what passed; nothing where costs or times rank.
@@ -176,7 +206,11 @@ void Run::drain() {
     if (!completed) break;
     if (challenges_.take(*completed)) continue;
     const auto flight = schedule_.take(completed->ticket);
-    if (flight && !inconclusive(completed->result)) absorb(*completed, *flight);
+    if (flight && !inconclusive(completed->result)) {
+      std::vector<Ended> ended;
+      ended.push_back({std::move(*completed), *flight});
+      absorb(std::move(ended));
+    }
   }
   schedule_.clear();
 }
@@ -194,6 +228,7 @@ void Run::confirm() {
 
 LoopResult Run::finish() {
   progress_.finish(champion_);
+  record_.note_pool(true);
   if (champion_.best()) result_.best = *champion_.best();
   if (champion_.predicted()) result_.predicted = *champion_.predicted();
   result_.best_variant = champion_.variant();

@@ -14,6 +14,7 @@
 #include "core/outcome.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
+#include "core/pool.h"
 #include "core/profile.h"
 
 namespace ak {
@@ -45,6 +46,8 @@ struct EvaluationRequest {
   /// several the largest.
   bool energy = false;
   std::chrono::milliseconds deadline{60'000};
+  std::string place =
+      {};            ///< of the evaluator's pool: it runs there and is never a duplicate; empty: anywhere
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
 };
@@ -132,6 +135,7 @@ struct EvaluationResult {
   StageTimes stage_times;
   /// Where its times are from, if not from the device of the evaluator's capabilities.
   std::shared_ptr<const DeviceFacts> device = nullptr;
+  std::string place = {};  ///< of the evaluator's pool, where it ran; empty: there is none
 };
 
 using Ticket = std::uint64_t;
@@ -165,6 +169,10 @@ class Evaluator {
   /// duplicate of this one, say. Of what took a worker down nothing is known.
   virtual void recall(const Completed&) {}
   [[nodiscard]] virtual EvaluatorCapabilities capabilities() const = 0;
+  /// The places whose devices share the work; none: there is one device, or none.
+  [[nodiscard]] virtual std::vector<PoolPlace> pool_places() const { return {}; }
+  /// Those of its devices since the last call.
+  [[nodiscard]] virtual std::vector<CalibrationRecord> take_calibrations() { return {}; }
 };
 
 }  // namespace ak

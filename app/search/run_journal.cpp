@@ -57,6 +57,10 @@ class JournalEvaluator final : public Evaluator {
 
   void recall(const Completed& completed) override { evaluator_->recall(completed); }
   [[nodiscard]] EvaluatorCapabilities capabilities() const override { return evaluator_->capabilities(); }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return evaluator_->pool_places(); }
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() override {
+    return evaluator_->take_calibrations();
+  }
 
  private:
   struct Known {
@@ -113,6 +117,10 @@ class JournalStore final : public VariantStore {
     written.journal = &kept;
     return store_.commit(written);
   }
+
+  void together(const std::function<void()>& commits) override { store_.together(commits); }
+
+  void note_pool(RowId search, const PoolReport& report) override { store_.note_pool(search, report); }
 
   void note_told(RowId evaluation, const TellRecord& told) override {
     if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);

@@ -36,6 +36,7 @@ EvaluationJob* DeviceSchedule::next_job(const DeviceLine& line) const {
 bool DeviceSchedule::may_run(const EvaluationJob& job, const DeviceLine& line) const {
   if (!job.problem->ready() || same_program_runs(job)) return false;
   if (is_kept_elsewhere(job, line)) return false;
+  if (!job.request.place.empty()) return job.request.place == line.place.name;
   if (job.asks_its_own()) return pool_.decides(line);
   return job.lost_on != &line || !pool_.has_other(line);
 }
@@ -64,7 +65,7 @@ void DeviceSchedule::feed() {
 void DeviceSchedule::feed(DeviceLine& line) {
   if (line.client.busy()) {
     // With several devices the task had better wait for the first that is free.
-    if (pool_.lines().size() == 1) queue_on(line);
+    if (pool_.lines().size() == 1 && !pool_.calibration_is_due(line)) queue_on(line);
     return;
   }
   requeue_lost_task(line);
@@ -214,7 +215,9 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
     mark_started(*line.running);
   }
   if (ended == nullptr) return std::nullopt;  // cancelled
+  if (!lost) ++line.answers;
   ended->result.device = pool_.other_device(line);
+  if (pool_.pooled()) ended->result.place = line.place.name;
   return Finished{.job = ended, .finish = std::move(finish), .lost_on = lost ? &line : nullptr};
 }
 

@@ -37,6 +37,8 @@ class DeviceSchedule {
   [[nodiscard]] int devices() const { return pool_.present(); }
   /// What launch plans see of the device; of the target's where there is none.
   [[nodiscard]] const DeviceFacts& facts() const { return pool_.facts(); }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const { return pool_.places(); }
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() { return pool_.take_calibrations(); }
   [[nodiscard]] const Environment& environment() const { return environment_; }
 
   /// The job waits for a device from now on, and stays where it is until it is removed or finished.

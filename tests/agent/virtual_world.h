@@ -37,6 +37,7 @@ class VirtualDevice final : public Evaluator {
   std::optional<Completed> wait_any(TimePoint deadline) override;
   void cancel(Ticket ticket) override;
   [[nodiscard]] EvaluatorCapabilities capabilities() const override { return capabilities_; }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return places; }
 
   /// How long an evaluation takes; by default 10 ms.
   std::function<std::chrono::milliseconds(const EvaluationRequest&)> duration;
@@ -44,6 +45,7 @@ class VirtualDevice final : public Evaluator {
   bool ignores_cancel = false;      ///< cancelled evaluations never end
   std::optional<int> throws_at;     ///< number of the wait that throws
   EvaluatorCapabilities capabilities_;
+  std::vector<PoolPlace> places;  ///< of its pool; empty: it is alone
 
   std::vector<EvaluationRequest> requests;  ///< every one submitted; only if keep_requests
   bool keep_requests = true;
@@ -85,6 +87,7 @@ class VectorStore final : public VariantStore {
   }
   void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
+  void note_pool(RowId, const PoolReport& report) override { pools.push_back(report); }
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
 
@@ -94,6 +97,7 @@ class VectorStore final : public VariantStore {
   std::vector<LlmCallRecord> calls;
   std::vector<LlmReply> replies;    ///< in the order of calls
   std::map<RowId, double> rewards;  ///< by call
+  std::vector<PoolReport> pools;
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

@@ -153,13 +153,13 @@ TEST_CASE(
   CHECK(completed.result.outcome.status == Status::incorrect);
   CHECK(completed.result.device->uuid == "GPU-2");
   pool.wait_for("GPU-1", "3 describe");
-  CHECK(pool.events("GPU-1") == std::vector<std::string>{"1 hello", "1 describe", "1 open", "1 baseline",
-                                                         "1 evaluate", "2 hello", "2 describe", "2 open",
-                                                         "2 baseline", "2 evaluate", "3 hello",
+  CHECK(pool.events("GPU-1") == std::vector<std::string>{"1 hello", "1 describe", "1 calibrate", "1 open",
+                                                         "1 baseline", "1 evaluate", "2 hello", "2 describe",
+                                                         "2 open", "2 baseline", "2 evaluate", "3 hello",
                                                          "3 describe"});
-  CHECK(pool.events("GPU-2") == std::vector<std::string>{"1 hello", "1 describe", "1 open", "1 evaluate",
-                                                         "2 hello", "2 describe", "2 open", "2 baseline",
-                                                         "2 evaluate"});
+  CHECK(pool.events("GPU-2") == std::vector<std::string>{"1 hello", "1 describe", "1 calibrate", "1 open",
+                                                         "1 evaluate", "2 hello", "2 describe", "2 open",
+                                                         "2 baseline", "2 evaluate"});
 }
 
 }  // namespace

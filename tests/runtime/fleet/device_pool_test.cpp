@@ -82,7 +82,9 @@ TEST_CASE("a device whose worker does not start ends no run that has another") {
 /// Polls until no worker is about to join.
 void let_join(DevicePool& pool) {
   for (DeviceLine& line : pool.lines()) static_cast<void>(pool.ready(line));
-  const auto joins = [](const DeviceLine& line) { return line.client.joining(); };
+  const auto joins = [](const DeviceLine& line) {
+    return line.client.joining() || line.client.calibrating();
+  };
   while (std::ranges::any_of(pool.lines(), joins)) {
     std::vector<pollfd> descriptors;
     pool.add_descriptors(descriptors);
@@ -94,9 +96,11 @@ void let_join(DevicePool& pool) {
 
 /// A pool of GPUs that does not run anything.
 struct JoinedPool {
-  explicit JoinedPool(const std::vector<test::PretendedDevice>& devices, bool connect = false)
+  explicit JoinedPool(const std::vector<test::PretendedDevice>& devices, bool connect = false,
+                      std::chrono::milliseconds calibration_interval = kCalibrationInterval)
       : options(options_of({})) {
     options.device = DeviceKind::cuda;
+    options.calibration_interval = calibration_interval;
     for (const test::PretendedDevice& device : devices)
       options.pool.push_back(test::place_of(device, folder.path()));
     // The first one's model is the pool's.
@@ -187,6 +191,89 @@ TEST_CASE("a place for a worker that connects does not rest until that has left"
   const auto now = steady_clock::now();
   for (int i = 0; i < 100; ++i) static_cast<void>(line.breaker.note_loss(now));
   CHECK(line.breaker.rests_until() < now + kControllerAbsence);
+}
+
+// ---- calibration
+
+/// Whose devices are calibrated before every task, and have joined again.
+struct JoinedTwice : JoinedPool {
+  explicit JoinedTwice(const std::vector<test::PretendedDevice>& devices)
+      : JoinedPool(devices, false, std::chrono::milliseconds(0)) {
+    let_join(*pool);
+  }
+};
+
+TEST_CASE("a device whose calibration drifts by more than a hundredth rests, and its times are not used") {
+  const JoinedTwice joined(
+      {{.uuid = "GPU-1", .compute_ns = {130e3, 131e3}}, {.uuid = "GPU-2", .compute_ns = {100e3, 102e3}}});
+  const auto& lines = joined.pool->lines();
+  CHECK(lines[0].device);
+  CHECK_FALSE(lines[1].device);
+  CHECK(lines[1].breaker.state(steady_clock::now()) == BreakerState::open);
+  const auto calibrations = joined.pool->take_calibrations();
+  const auto refused = std::ranges::find(
+      calibrations, false, [](const CalibrationRecord& record) { return record.objection.empty(); });
+  REQUIRE(refused != calibrations.end());
+  CHECK(refused->device->uuid == "GPU-2");
+  CHECK(refused->drift == Approx(0.02));
+  const PoolPlace place = joined.pool->places()[1];
+  CHECK(place.doing == "rests");
+  CHECK_THAT(place.reason, Catch::Contains("drifted by 2.00 %: multiplications took 102.0 us"));
+  CHECK(joined.pool->take_calibrations().empty());
+}
+
+TEST_CASE("a device that rested is calibrated again, and half open until it answers") {
+  const JoinedTwice joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2", .compute_ns = {100e3, 110e3, 100e3}}});
+  DeviceLine& line = joined.pool->lines()[1];
+  REQUIRE(line.breaker.state(steady_clock::now()) == BreakerState::open);
+  CHECK(testing::in_the_end([&] {
+    static_cast<void>(joined.pool->ready(line));
+    joined.pool->poll();
+    return line.device != nullptr;
+  }));
+  CHECK(line.breaker.state(steady_clock::now()) == BreakerState::half_open);
+  joined.pool->note_answer(line);
+  CHECK(line.breaker.state(steady_clock::now()) == BreakerState::closed);
+}
+
+TEST_CASE("an error of the memory since the first calibration opens the breaker, and one before does not") {
+  const JoinedTwice joined(
+      {{.uuid = "GPU-1", .memory_errors = {3}}, {.uuid = "GPU-2", .memory_errors = {0, 1}}});
+  CHECK(joined.pool->lines()[0].device);
+  CHECK_FALSE(joined.pool->lines()[1].device);
+  CHECK_THAT(joined.pool->places()[1].reason, Catch::Contains("1 uncorrected errors"));
+}
+
+TEST_CASE("a GPU is calibrated when it joins, and not again before it is time") {
+  const JoinedPool joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2"}});
+  let_join(*joined.pool);
+  CHECK(joined.pool->take_calibrations().size() == 2);
+}
+
+TEST_CASE("every CPU device reads the same calibration, and one that reads another takes no part") {
+  const testing::TemporaryFolder folder;
+  EvaluatorOptions options =
+      options_of({kGood, test::place_of({.uuid = "a liar", .compute_ns = {1e3}}, folder.path()), kGood});
+  DevicePool pool(options);
+  let_join(pool);
+  CHECK(pool.lines()[0].device);
+  CHECK_FALSE(pool.lines()[1].device);
+  CHECK(pool.lines()[2].device);
+  const auto calibrations = pool.take_calibrations();
+  REQUIRE(calibrations.size() == 3);
+  for (const CalibrationRecord& record : calibrations)
+    CHECK((record.drift == 0) == (record.place != "a liar"));
+}
+
+TEST_CASE("a worker that waits for its turn on a GPU is not given up, and one that says nothing is") {
+  const testing::TemporaryFolder folder;
+  DevicePlace place = test::place_of({.uuid = "GPU-1", .is_silent_at = {"calibrate"}}, folder.path());
+  DeviceClient client(place.worker_command);
+  client.ask_calibration({.arch = test::kTarget});
+  auto now = steady_clock::now();
+  CHECK_FALSE(client.poll_calibration(now));
+  CHECK_THROWS_WITH(client.poll_calibration(now + std::chrono::hours(1)), Catch::Contains("did not answer"));
+  CHECK_FALSE(client.has_process());
 }
 
 // ---- who is to blame

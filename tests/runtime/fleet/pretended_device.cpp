@@ -20,9 +20,11 @@ told = json.loads(sys.argv[1])
 trace = pathlib.Path(told['trace'])
 greeted = (trace.parent / (trace.name + '.log'))
 number = 1 + (greeted.read_text().count(' hello\n') if greeted.exists() else 0)
-model = told['models'][min(number, len(told['models'])) - 1]
+def turn(what): return told[what][min(number, len(told[what])) - 1]
 answers = {'hello': ('hello', {'protocol': 1, 'pid': os.getpid()}),
-           'describe': ('devices', {'devices': [told['facts'] | {'name': model}]}),
+           'describe': ('devices', {'devices': [told['facts'] | {'name': turn('models')}]}),
+           'calibrate': ('calibrated', {'compute_ns': turn('compute_ns'), 'copy_ns': 70e3, 'sm_clock_mhz': 1980,
+                                        'memory_errors': turn('memory_errors')}),
            'open': ('opened', {}),
            'baseline': ('evaluated', told['answer']),
            'evaluate': ('evaluated', told['answer'])}
@@ -78,6 +80,8 @@ DevicePlace place_of(const PretendedDevice& device, const fs::path& folder) {
   write_file_atomically(script, kScript);
   const Json told{{"trace", (folder / device.uuid).string()},
                   {"models", device.models},
+                  {"compute_ns", device.compute_ns},
+                  {"memory_errors", device.memory_errors},
                   {"facts", facts_of(device)},
                   {"answer", incorrect()},
                   {"progress", {{"doing", "candidate"}, {"what", "k.cu"}, {"limit_ms", kHour_ms}}},
