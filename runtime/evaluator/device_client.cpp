@@ -120,7 +120,7 @@ std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined(TimePoint now)
 }
 
 void DeviceClient::ask_calibration(const CalibrationTask& task) {
-  AK_ASSERT(!busy() && !joining_ && !calibrating(), "a device is calibrated between tasks");
+  AK_ASSERT(process_ && !busy() && !joining_ && !calibrating(), "a device is calibrated between tasks");
   const auto now = steady_clock::now();
   calibration_by_ = now + kDescribeLimit;
   calibration_end_ = now + kLongestWait;

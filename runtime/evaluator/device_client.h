@@ -53,7 +53,7 @@ class DeviceClient {
   /// gone then. So it is when it has greeted and does not say within a minute what it sees.
   [[nodiscard]] std::optional<std::vector<DeviceFacts>> poll_joined(TimePoint now);
   /// Asks what the program of calibrations takes on a device, without waiting, of a process that has had no problem.
-  /// Requires !busy() && !joining().
+  /// Requires a process that has joined, and !busy().
   void ask_calibration(const CalibrationTask& task);
   [[nodiscard]] bool calibrating() const noexcept { return calibration_id_ != 0; }
   /// What ask_calibration() asked for, once it is there. Throws as poll_joined() does.

@@ -265,14 +265,16 @@ TEST_CASE("every CPU device reads the same calibration, and one that reads anoth
     CHECK((record.drift == 0) == (record.place != "a liar"));
 }
 
-TEST_CASE("a worker that waits for its turn on a GPU is not given up, and one that says nothing is") {
+TEST_CASE("a worker that does not say what a calibration takes is given up") {
   const testing::TemporaryFolder folder;
   DevicePlace place = test::place_of({.uuid = "GPU-1", .is_silent_at = {"calibrate"}}, folder.path());
   DeviceClient client(place.worker_command);
+  client.join(true);
+  REQUIRE(testing::in_the_end([&] { return client.poll_joined(steady_clock::now()).has_value(); }));
   client.ask_calibration({.arch = test::kTarget});
-  auto now = steady_clock::now();
-  CHECK_FALSE(client.poll_calibration(now));
-  CHECK_THROWS_WITH(client.poll_calibration(now + std::chrono::hours(1)), Catch::Contains("did not answer"));
+  CHECK_FALSE(client.poll_calibration(steady_clock::now()));
+  CHECK_THROWS_WITH(client.poll_calibration(steady_clock::now() + std::chrono::hours(1)),
+                    Catch::Contains("did not answer"));
   CHECK_FALSE(client.has_process());
 }
 
