@@ -2,6 +2,7 @@
 #include "agent/loop.h"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <utility>
 
@@ -36,14 +37,16 @@ class Run {
   [[nodiscard]] bool suspend();
   [[nodiscard]] bool next_event();
   void fill();
-  /// An evaluation of a proposal that has ended.
+  /// What has ended, and waits for its turn.
   struct Ended {
     Completed completed;
-    Flight flight;
+    std::optional<PredictedScore> predicted = {};
+    StoredEvaluation stored = {};  ///< of a proposal: as what it was committed
   };
-  void sort_in(Completed& completed, std::vector<Ended>& ended);
-  void absorb(std::vector<Ended> ended);
-  void take_in(Ended& ended, const StoredEvaluation& stored, const std::optional<PredictedScore>& predicted);
+  void gather(Completed first);
+  void commit(Ended& ended);
+  void take_next();
+  void take_in(const Ended& ended, const Flight& flight);
   [[nodiscard]] std::optional<PredictedScore> predict(const Completed& completed) const;
   [[nodiscard]] std::optional<double> ranked_by(const Completed& completed,
                                                 const std::optional<PredictedScore>& predicted) const;
@@ -59,6 +62,7 @@ class Run {
   SourceExchange exchange_;
   Challenges challenges_;
   const std::size_t most_together_;  ///< evaluations that are committed at once
+  std::deque<Ended> ended_;  ///< committed where they are proposals, which are in flight until their turn
 };
 
 Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock)
@@ -98,6 +102,10 @@ bool Run::suspend() {
 
 /// Waits for something to happen and takes it in; false when nothing will.
 bool Run::next_event() {
+  if (!ended_.empty()) {
+    take_next();
+    return true;
+  }
   CandidateSource* source = context_.options.source;
   if (schedule_.in_flight() == 0 && exchange_.idle()) {
     const bool works = context_.source_works();
@@ -114,19 +122,25 @@ bool Run::next_event() {
   }
   auto completed = context_.evaluator.wait_any(progress_.wait_deadline());
   record_.note_pool();
-  std::vector<Ended> ended;
-  if (completed) sort_in(*completed, ended);
-  // Of many devices several answer while one answer is taken in.
-  for (std::size_t i = 1; completed && i < most_together_; ++i)
-    if ((completed = context_.evaluator.wait_any(context_.clock.now()))) sort_in(*completed, ended);
-  absorb(std::move(ended));
+  if (!completed) return true;
+  gather(std::move(*completed));
+  take_next();
   return true;
 }
 
-/// One that belongs to nothing is left over from an earlier run with this evaluator.
-void Run::sort_in(Completed& completed, std::vector<Ended>& ended) {
-  if (challenges_.take(completed) || exchange_.take_profile(completed)) return;
-  if (const auto flight = schedule_.take(completed.ticket)) ended.push_back({std::move(completed), *flight});
+/// Of many devices several answer while one answer is taken in: these are committed together, and have their turns one by
+/// one all the same, so that a search takes the same course however many there are. What is no proposal is committed in
+/// its turn, before which nothing that ended later may be.
+void Run::gather(Completed first) {
+  ended_.push_back({std::move(first)});
+  while (schedule_.find(ended_.back().completed.ticket) != nullptr && ended_.size() < most_together_) {
+    auto next = context_.evaluator.poll();
+    if (!next) break;
+    ended_.push_back({std::move(*next)});
+  }
+  record_.together([&] {
+    for (Ended& ended : ended_) commit(ended);
+  });
 }
 
 void Run::fill() {
@@ -135,30 +149,34 @@ void Run::fill() {
     const bool worked = context_.source_works();
     schedule_.fill(champion_.score_ns());
     // A source's share is the search's when it has ended.
-    again = exchange_.take_offer(schedule_.in_flight() > 0) || worked != context_.source_works();
+    // A resumed search takes an answer after all that was committed before it, and so does this one.
+    again = (ended_.empty() && exchange_.take_offer(schedule_.in_flight() > 0)) ||
+            worked != context_.source_works();
   }
 }
 
-/// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
-void Run::absorb(std::vector<Ended> all) {
-  if (all.empty()) return;
-  std::vector<StoredEvaluation> stored;
-  std::vector<std::optional<PredictedScore>> predicted;
-  for (const Ended& ended : all) predicted.push_back(predict(ended.completed));
-  record_.together([&] {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      stored.push_back(record_.commit(all[i].completed, {.arm = arm_of(all[i].flight),
-                                                         .iteration = all[i].flight.iteration,
-                                                         .item = &all[i].flight.item,
-                                                         .predicted = predicted[i] ? &*predicted[i] : nullptr,
-                                                         .origin = exchange_.origin_of(all[i].flight)}));
-  });
-  for (std::size_t i = 0; i < all.size(); ++i) take_in(all[i], stored[i], predicted[i]);
+/// Before all else: what the strategy, the champion and the caller's files build on is then never lost.
+void Run::commit(Ended& ended) {
+  const Flight* flight = schedule_.find(ended.completed.ticket);
+  if (flight == nullptr) return;
+  ended.predicted = predict(ended.completed);
+  ended.stored = record_.commit(ended.completed, {.arm = arm_of(*flight),
+                                                  .iteration = flight->iteration,
+                                                  .item = &flight->item,
+                                                  .predicted = ended.predicted ? &*ended.predicted : nullptr,
+                                                  .origin = exchange_.origin_of(*flight)});
 }
 
-void Run::take_in(Ended& ended, const StoredEvaluation& stored,
-                  const std::optional<PredictedScore>& predicted) {
-  auto& [completed, flight] = ended;
+/// One that belongs to nothing is left over from an earlier run with this evaluator.
+void Run::take_next() {
+  Ended ended = std::move(ended_.front());
+  ended_.pop_front();
+  if (challenges_.take(ended.completed) || exchange_.take_profile(ended.completed)) return;
+  if (const auto flight = schedule_.take(ended.completed.ticket)) take_in(ended, *flight);
+}
+
+void Run::take_in(const Ended& ended, const Flight& flight) {
+  const auto& [completed, predicted, stored] = ended;
   const Proposal& proposal = flight.item.proposal;
   progress_.count(completed.result);
   schedule_.learn(completed, flight, stored.evaluation, ranked_by(completed, predicted));
@@ -198,6 +216,7 @@ void Run::drain() {
       result_.suspended || (context_.stop_requested() && context_.options.search.session_search);
   if (CandidateSource* source = context_.options.source)
     goes_on ? source->suspend() : source->stop(result_.stop_reason);
+  while (!ended_.empty()) take_next();
   schedule_.cancel();
   exchange_.cancel();
   const auto deadline = context_.clock.now() + kDrainTime;
@@ -205,12 +224,12 @@ void Run::drain() {
     auto completed = context_.evaluator.wait_any(deadline);
     if (!completed) break;
     if (challenges_.take(*completed)) continue;
-    const auto flight = schedule_.take(completed->ticket);
-    if (flight && !inconclusive(completed->result)) {
-      std::vector<Ended> ended;
-      ended.push_back({std::move(*completed), *flight});
-      absorb(std::move(ended));
+    if (inconclusive(completed->result)) {
+      static_cast<void>(schedule_.take(completed->ticket));
+      continue;
     }
+    commit(ended_.emplace_back(std::move(*completed)));
+    take_next();
   }
   schedule_.clear();
 }

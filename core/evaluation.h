@@ -46,8 +46,9 @@ struct EvaluationRequest {
   /// several the largest.
   bool energy = false;
   std::chrono::milliseconds deadline{60'000};
-  std::string place =
-      {};            ///< of the evaluator's pool: it runs there and is never a duplicate; empty: anywhere
+  /// Of the evaluator's pool: it runs there and is never a duplicate, and ends as `infrastructure_error` where the device
+  /// is away for long. Empty: anywhere.
+  std::string place = {};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
 };
@@ -163,6 +164,8 @@ class Evaluator {
   virtual Ticket submit(EvaluationRequest request) = 0;
   /// Next finished evaluation in completion order; nothing when the deadline passed or nothing is in flight.
   virtual std::optional<Completed> wait_any(std::chrono::steady_clock::time_point deadline) = 0;
+  /// Such a one that has ended already, and that may be taken in together with the last one; never waits.
+  virtual std::optional<Completed> poll() { return wait_any(std::chrono::steady_clock::time_point::min()); }
   /// The evaluation ends as `interrupted` if it has not ended yet.
   virtual void cancel(Ticket ticket) = 0;
   /// What an evaluator of an earlier process answered: what follows ends as it would have ended there, as a

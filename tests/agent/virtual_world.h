@@ -35,6 +35,7 @@ class VirtualDevice final : public Evaluator {
 
   Ticket submit(EvaluationRequest request) override;
   std::optional<Completed> wait_any(TimePoint deadline) override;
+  std::optional<Completed> poll() override { return wait_any(clock_.now()); }
   void cancel(Ticket ticket) override;
   [[nodiscard]] EvaluatorCapabilities capabilities() const override { return capabilities_; }
   [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return places; }
@@ -66,7 +67,7 @@ class VirtualDevice final : public Evaluator {
 };
 
 /// Keeps what it is given, without the results themselves.
-class VectorStore final : public VariantStore {
+class VectorStore : public VariantStore {
  public:
   struct Row {
     int iteration;
@@ -80,6 +81,7 @@ class VectorStore final : public VariantStore {
   RowId begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }
   StoredEvaluation commit(const EvaluationRecord& record) override;
+  void together(const std::function<void()>& commits) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   RowId begin_llm_call(const LlmCallRecord& record) override;
   [[nodiscard]] QuestionName name_of_llm_call(RowId call) override {
@@ -92,6 +94,7 @@ class VectorStore final : public VariantStore {
                   std::optional<RowId> best_variant) override;
 
   std::vector<Row> rows;
+  std::size_t most_together = 0;  ///< rows that were committed at once
   std::vector<RowId> told;
   std::vector<KnownPoint> known;  ///< of every source
   std::vector<LlmCallRecord> calls;
