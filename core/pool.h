@@ -32,7 +32,8 @@ enum class BreakerState : std::uint8_t { closed, open, half_open };
 struct PoolPlace {
   std::string place;
   bool own = false;  ///< of this machine, and its worker this program's own
-  std::shared_ptr<const DeviceFacts> device = nullptr;  ///< null: no worker has joined
+  /// That has joined, or is about to again. Null: none.
+  std::shared_ptr<const DeviceFacts> device = nullptr;
   std::string_view
       doing;  ///< "evaluates", "measures baselines", "waits", "joins", "calibrates", "rests" or "left out"
   BreakerState breaker = BreakerState::closed;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/device_schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -58,8 +60,26 @@ bool DeviceSchedule::same_program_runs(const EvaluationJob& job) const {
   });
 }
 
+bool DeviceSchedule::has_place(const std::string& name) const {
+  return std::ranges::any_of(pool_.lines(), [&](const DeviceLine& line) { return line.place.name == name; });
+}
+
 void DeviceSchedule::feed() {
+  give_up_on_absent_places();
   for (DeviceLine& line : pool_.lines()) feed(line);
+}
+
+// No other device can take its task, and who asked may ask at another place.
+void DeviceSchedule::give_up_on_absent_places() {
+  const auto is_absent = [&](const EvaluationJob& job) {
+    return !job.request.place.empty() && std::ranges::none_of(pool_.lines(), [&](const DeviceLine& line) {
+      return line.place.name == job.request.place && pool_.awaited(line);
+    });
+  };
+  while (EvaluationJob* job = waiting_.next(is_absent)) {
+    waiting_.remove(*job);
+    give_up(*job, fmt::format("the device of {} has gone", job->request.place));
+  }
 }
 
 void DeviceSchedule::feed(DeviceLine& line) {
@@ -114,7 +134,7 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
   if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
     if (lost_before) {
-      give_up(*job, error);
+      give_up(*job, error.what());
     } else {
       job->lost_on = &line;
       waiting_.add_first(*job);
@@ -123,12 +143,12 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   pool_.note_loss(line, error.what());
 }
 
-void DeviceSchedule::give_up(EvaluationJob& job, const Error& error) {
+void DeviceSchedule::give_up(EvaluationJob& job, std::string why) {
   Finished& ended = given_up_.emplace_back();
   ended.job = &job;
   ended.finish.answer.outcome = {.status = Status::infrastructure_error,
                                  .stage = StageId::check,
-                                 .message = error.what(),
+                                 .message = std::move(why),
                                  .diagnostics = {}};
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text/suggest.h"
 #include "runtime/evaluator/candidate_builds.h"
 #include "runtime/evaluator/device_schedule.h"
@@ -121,6 +122,8 @@ Ticket LocalEvaluator::submit(EvaluationRequest request) {
   AK_ASSERT(request.problem != nullptr, "a request names its problem");
   // An unknown name is the caller's mistake.
   static_cast<void>(select_workloads(*request.problem, request.workloads, options_.device));
+  if (!request.place.empty() && !devices_.has_place(request.place))
+    fail(ExitCode::usage, "there is no place {} in this pool", request.place);
   auto job = std::make_unique<EvaluationJob>();
   job->ticket = ++last_ticket_;
   job->request = std::move(request);

@@ -44,6 +44,9 @@ struct DevicePlace {
   std::vector<std::string> worker_command;  ///< as EvaluatorOptions::worker_command; empty: that one
   int ordinal = 0;                          ///< of the GPUs that its worker sees
   bool connects = false;  ///< a worker of somebody else's takes the place, and may be another each time
+
+  /// A device of this machine, whose worker is this program's own.
+  [[nodiscard]] bool own() const { return worker_command.empty(); }
 };
 
 struct EvaluatorOptions {

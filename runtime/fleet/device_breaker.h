@@ -29,8 +29,9 @@ class DeviceBreaker {
   bool note_loss(TimePoint now);
   /// What is there now is of no use, and something else may be there later: as a loss that was one too many.
   void rest(TimePoint now);
-  /// Open while it rests; half open from then on until the next answer.
+  /// Open while it rests, or has left; half open from a rest on until the next answer.
   [[nodiscard]] BreakerState state(TimePoint now) const {
+    if (left_) return BreakerState::open;
     if (losses_ < kTolerated) return BreakerState::closed;
     return now < rests_until_ ? BreakerState::open : BreakerState::half_open;
   }

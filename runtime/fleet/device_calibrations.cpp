@@ -28,7 +28,7 @@ const PartOfCalibration& most_drifted(const Calibration& read, const Calibration
 }
 
 const std::string& name_of(const std::string& place, const DeviceFacts& device) {
-  return device.kind == DeviceKind::emulator ? place : device.uuid;
+  return device.kind == DeviceKind::emulator || device.uuid.empty() ? place : device.uuid;
 }
 
 std::string memory_objection(const Calibration& read, const Calibration& first) {

@@ -17,7 +17,7 @@ inline constexpr std::chrono::milliseconds kCalibrationInterval = std::chrono::m
 inline constexpr double kMostDrift = 0.01;
 
 /// What the calibrations of a pool's devices were, and whether another one is like the first. A GPU is known by its UUID,
-/// whatever place it is at, a CPU device by its place. One thread.
+/// whatever place it is at; a CPU device, or one without a UUID, by its place. One thread.
 class DeviceCalibrations {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

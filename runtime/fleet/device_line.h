@@ -27,6 +27,9 @@ struct DeviceLine {
   std::shared_ptr<const DeviceFacts> device;  ///< null: its worker has not said yet which it is
   std::shared_ptr<const DeviceFacts>
       found;  ///< what it is once its calibration has passed; null: none is awaited
+  /// That it had last; kept while it is calibrated again, so that no other place takes its GPU meanwhile. Null: none, or
+  /// the worker elsewhere that had it was lost.
+  std::shared_ptr<const DeviceFacts> known;
   DeviceBreaker breaker;
   std::chrono::steady_clock::time_point seen = {};  ///< when it last had a worker
   std::string objection;                            ///< why what joined last could not stay; empty: it did

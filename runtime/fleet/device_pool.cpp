@@ -121,6 +121,11 @@ bool DevicePool::ready(DeviceLine& line) {
   if (const auto reason = line.client.drop_if_lost()) note_loss(line, *reason);
   // A worker elsewhere may come back on another GPU.
   if (!line.client.has_process()) line.device.reset();
+  // Its own place may have joined later.
+  if (const auto wrong = line.device ? same_gpu(line, *line.device) : std::nullopt) {
+    turn_away(line, *wrong);
+    line.device.reset();
+  }
   const bool passes = line.breaker.lets_pass(steady_clock::now());
   // By a new process: one that has run a candidate may say what that likes.
   if (passes && calibration_is_due(line)) {
@@ -155,6 +160,7 @@ bool DevicePool::calibration_is_due(const DeviceLine& line) const {
 void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
   if (!pooled_) return;
   line.trouble = reason;
+  if (!line.place.own()) line.known.reset();
   last_reason_ = fmt::format("{}: {}", line.place.name, reason);
   const auto now = steady_clock::now();
   if (!line.breaker.note_loss(now)) return;
@@ -222,7 +228,7 @@ void DevicePool::judge(DeviceLine& line, const Calibration& read) {
 }
 
 void DevicePool::settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device) {
-  line.device = std::move(device);
+  line.device = line.known = std::move(device);
   line.seen = steady_clock::now();
   line.objection.clear();
 }
@@ -235,17 +241,27 @@ std::optional<DevicePool::Objection> DevicePool::objection(const DeviceLine& lin
   if (!same_model(*found, *facts_))
     return Objection{
         fmt::format("it is a {}, and this run compares times of a {}", found->name, facts_->name), lasts};
-  for (const DeviceLine& other : lines_)
+  return same_gpu(line, *found);
+}
+
+/// Of the places that one GPU seems to be at it belongs to the first; but to this machine's own rather than to a worker
+/// elsewhere, which may say that it is any.
+std::optional<DevicePool::Objection> DevicePool::same_gpu(const DeviceLine& line,
+                                                          const DeviceFacts& device) const {
+  for (const DeviceLine& other : lines_) {
+    if (&other == &line || device.uuid.empty() || (line.place.own() && !other.place.own())) continue;
     // It may have left the other line, which has not noticed yet.
-    for (const auto& device : {other.device, other.found})
-      if (&other != &line && device && !found->uuid.empty() && device->uuid == found->uuid)
+    for (const auto& has : {other.device, other.found, other.known})
+      if (has && has->uuid == device.uuid)
         return Objection{fmt::format("it is the same GPU as {}", other.place.name), false};
+  }
   return std::nullopt;
 }
 
 void DevicePool::turn_away(DeviceLine& line, const Objection& objection) {
   line.client.abandon();
   line.trouble = objection.why;
+  if (!line.place.own()) line.known.reset();
   objection.lasts ? line.breaker.leave() : line.breaker.rest(steady_clock::now());
   last_reason_ = fmt::format("{}: {}", line.place.name, objection.why);
   if (std::exchange(line.objection, objection.why) == objection.why) return;  // it was said
@@ -272,7 +288,7 @@ void DevicePool::check_presence() {
 PoolPlace DevicePool::report_of(const DeviceLine& line) const {
   const auto now = steady_clock::now();
   PoolPlace place{.place = line.place.name,
-                  .own = line.place.worker_command.empty(),
+                  .own = line.place.own(),
                   .device = line.device ? line.device : line.found,
                   .doing = "waits",
                   .breaker = line.breaker.state(now),
@@ -280,6 +296,7 @@ PoolPlace DevicePool::report_of(const DeviceLine& line) const {
                   .answers = line.answers,
                   .present = line.present};
   const bool rests = line.breaker.has_left() || !line.breaker.lets_pass(now);
+  if (!place.device && !rests) place.device = line.known;
   if (line.client.busy())
     place.doing = line.baseline_of != nullptr ? "measures baselines" : "evaluates";
   else if (line.client.calibrating())

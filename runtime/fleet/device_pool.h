@@ -78,6 +78,7 @@ class DevicePool {
     bool lasts = false;  ///< trying again is of no use
   };
   [[nodiscard]] std::optional<Objection> objection(const DeviceLine& line, const DeviceFacts* found) const;
+  [[nodiscard]] std::optional<Objection> same_gpu(const DeviceLine& line, const DeviceFacts& device) const;
   void begin_lease(DeviceLine& line, std::shared_ptr<const DeviceFacts> device);
   void take_calibrated(DeviceLine& line);
   void judge(DeviceLine& line, const Calibration& read);

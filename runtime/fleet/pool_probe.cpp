@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
@@ -161,6 +162,19 @@ void compare(PlaceFinding& finding, const PlaceFinding& first, const std::string
                                         static_cast<double>(*finding.machine->free_bytes) / 1e9));
 }
 
+/// As a search does, which takes a GPU once: at the first place, but at this machine's own before others.
+void refuse_same_gpus(std::vector<PlaceFinding>& findings, const std::vector<DevicePlace>& places) {
+  std::map<std::string, std::size_t> owners;  // index of places, by UUID
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (!findings[i].fault.empty() || findings[i].device->uuid.empty()) continue;
+    const auto [owner, is_new] = owners.try_emplace(findings[i].device->uuid, i);
+    if (is_new) continue;
+    std::size_t refused = i;
+    if (places[i].own() && !places[owner->second].own()) std::swap(refused, owner->second);
+    findings[refused].fault = fmt::format("it is the same GPU as {}", findings[owner->second].place);
+  }
+}
+
 /// Against this machine's own CPU device, whose costs all others have to read.
 void compare_costs(std::vector<PlaceFinding>& findings, const EvaluatorOptions& options) {
   DeviceCalibrations calibrations;
@@ -196,6 +210,7 @@ std::vector<PlaceFinding> probe_pool(const EvaluatorOptions& options, const std:
   const PlaceFinding reference = *first;
   for (PlaceFinding& finding : findings)
     if (finding.fault.empty()) compare(finding, reference, version);
+  refuse_same_gpus(findings, places);
   if (options.device == DeviceKind::emulator) compare_costs(findings, options);
   return findings;
 }

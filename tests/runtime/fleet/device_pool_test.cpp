@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text/file.h"
 #include "tests/runtime/evaluator/job_samples.h"
 #include "tests/runtime/fleet/pretended_device.h"
 #include "tests/support/build_cache.h"
@@ -123,12 +124,68 @@ TEST_CASE("a GPU of another model is left out, and one that is in the pool alrea
   CHECK(pool.present() == 2);
   const auto& lines = pool.lines();
   CHECK(lines[1].breaker.has_left());
+  CHECK(lines[1].breaker.state(steady_clock::now()) == BreakerState::open);
   CHECK_FALSE(lines[2].breaker.has_left());
   CHECK_FALSE(lines[2].client.has_process());
   CHECK(lines[2].breaker.rests_until() > steady_clock::time_point{});
   REQUIRE(lines[3].device);
   CHECK(pool.other_device(lines[3])->uuid == "GPU-3");
   CHECK(pool.other_device(lines[0]) == nullptr);
+}
+
+/// A pool of a first GPU, of this machine's own GPU-2, and of a worker elsewhere that says it is at GPU-2.
+struct PoolWithImpostor {
+  explicit PoolWithImpostor(std::chrono::milliseconds calibration_interval = kCalibrationInterval)
+      : options(options_of({test::place_of({.uuid = "GPU-1"}, folder.path()),
+                            test::place_of({.uuid = "an impostor", .claims = "GPU-2"}, folder.path()),
+                            {.name = "its own place", .worker_command = {}}})) {
+    options.device = DeviceKind::cuda;
+    options.calibration_interval = calibration_interval;
+    // Its second process waits.
+    const test::PretendedDevice own{.uuid = "GPU-2", .waits = {{"2 hello", folder / "go"}}};
+    options.worker_command = test::place_of(own, folder.path()).worker_command;
+    pool = std::make_unique<DevicePool>(options);
+    impostor = &pool->lines()[1];
+    own_place = &pool->lines()[2];
+  }
+  [[nodiscard]] bool join(DeviceLine& line) const {
+    return testing::in_the_end([&] {
+      if (line.device == nullptr) static_cast<void>(pool->ready(line));
+      pool->poll();
+      return line.device != nullptr || !line.trouble.empty();
+    });
+  }
+  testing::TemporaryFolder folder;
+  EvaluatorOptions options;
+  std::unique_ptr<DevicePool> pool;
+  DeviceLine *impostor = nullptr, *own_place = nullptr;
+};
+
+TEST_CASE("a worker elsewhere that says it is at a GPU of this machine has to go when that joins") {
+  const PoolWithImpostor test;
+  REQUIRE(test.join(*test.impostor));
+  CHECK(test.pool->ready(*test.impostor));
+  REQUIRE(test.join(*test.own_place));
+  CHECK(test.own_place->device);
+  CHECK_FALSE(test.pool->ready(*test.impostor));
+  CHECK_FALSE(test.impostor->device);
+  CHECK_THAT(test.impostor->trouble, Catch::Contains("the same GPU as its own place"));
+  CHECK(test.pool->ready(*test.own_place));
+}
+
+TEST_CASE("while a GPU is calibrated again no worker elsewhere takes its place") {
+  const PoolWithImpostor test(std::chrono::milliseconds(0));
+  REQUIRE(test.join(*test.own_place));
+  REQUIRE(test.own_place->device);
+  CHECK_FALSE(test.pool->ready(*test.own_place));  // it is time again
+  CHECK_FALSE(test.own_place->device);
+  REQUIRE(test.join(*test.impostor));
+  CHECK_FALSE(test.impostor->device);
+  CHECK_THAT(test.impostor->trouble, Catch::Contains("the same GPU as its own place"));
+  CHECK(test.pool->places()[2].device);  // it will be back
+  write_file_atomically(test.folder / "go", "");
+  REQUIRE(test.join(*test.own_place));
+  CHECK(test.own_place->device);
 }
 
 TEST_CASE("a place for a worker that connects outlives one of another model") {
@@ -263,6 +320,20 @@ TEST_CASE("every CPU device reads the same calibration, and one that reads anoth
   REQUIRE(calibrations.size() == 3);
   for (const CalibrationRecord& record : calibrations)
     CHECK((record.drift == 0) == (record.place != "a liar"));
+}
+
+TEST_CASE("GPUs without a UUID are told apart by their places") {
+  DeviceCalibrations calibrations;
+  DeviceFacts facts;
+  facts.kind = DeviceKind::cuda;
+  REQUIRE(facts.uuid.empty());
+  const auto gpu = std::make_shared<const DeviceFacts>(facts);
+  const auto now = steady_clock::now();
+  for (const auto& [place, compute_ns] : {std::pair{"cuda:0", 100e3}, {"cuda:1", 110e3}}) {
+    CHECK(calibrations.is_due(place, *gpu, now));
+    CHECK(calibrations.judge(place, gpu, {.compute_ns = compute_ns, .copy_ns = 70e3}, now).objection.empty());
+    CHECK_FALSE(calibrations.is_due(place, *gpu, now));
+  }
 }
 
 TEST_CASE("a worker that does not say what a calibration takes is given up") {
