@@ -9,6 +9,7 @@
 #include "agent/evaluate_one.h"
 #include "agent/other_devices.h"
 #include "agent/paired_comparison.h"
+#include "agent/search_context.h"
 #include "agent/seeds.h"
 #include "core/error.h"
 #include "core/text/hash.h"
@@ -32,17 +33,8 @@ constexpr const char* kNoOtherShape = "its launch plan is for the given shape al
 // holds 1 all the same says that the pairs were too noisy (chosen).
 constexpr double kTieReach = 0.02;
 
-std::string words(const Outcome& outcome) {
-  return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
-}
-
 bool outcome_passed(const Outcome& outcome) {
   return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
-}
-
-/// That an examiner cannot run something, or not in time, says nothing against it.
-bool is_verdict_of_examiner(Status status) {
-  return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
 }
 
 }  // namespace
@@ -216,14 +208,13 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
 
 bool Confirmation::agreed(LoopResult& result) {
   if (depth_ != Depth::time) return true;
-  OtherDevicesVerdict verdict =
-      ask_other_devices(champion_, evaluator_.pool_places(), options_.confirm_devices, on_gpu_,
-                        [&](EvaluationRequest request, std::string arm) -> std::optional<Completed> {
-                          announce("on " + request.place);
-                          auto completed = evaluate(evaluator_, std::move(request));
-                          if (completed) commit_(*completed, nullptr, std::move(arm));
-                          return completed;
-                        });
+  OtherDevicesVerdict verdict = ask_other_devices(
+      champion_, evaluator_.pool_places(), options_.confirm_devices, on_gpu_,
+      [&](EvaluationRequest request) {
+        announce("on " + request.place);
+        return evaluate(evaluator_, std::move(request));
+      },
+      [&](const Completed& completed, std::string arm) { commit_(completed, nullptr, std::move(arm)); });
   result.other_devices = std::move(verdict.reports);
   unconfirmed_ = verdict.unconfirmed;
   return !verdict.refuted;
@@ -232,7 +223,7 @@ bool Confirmation::agreed(LoopResult& result) {
 bool Confirmation::measured(FinalMeasurement& report) {
   // What is measured at last counts as confirmed.
   if (unconfirmed_) {
-    report.note = "another device of the pool contradicts its times";
+    report.note = "another device of the pool contradicts it";
     return true;
   }
   if (!on_gpu_ || depth_ != Depth::time) {
@@ -312,9 +303,8 @@ std::optional<PairedRatio> Confirmation::ratio_to_champion(const Champion::Entry
   EvaluationResult& result = completed->result;
   const auto verdict = judge_pairs(*completed);
   if (verdict) result.outcome.message = verdict->text();
-  if (result.rival_failed) {  // whose outcome it is, but not whose build
-    completed->request.candidate = *completed->request.rival;
-    result.build.reset();
+  if (result.rival_failed) {
+    name_the_rival(*completed);
     champion_failed = info(result.outcome.status).candidate_fault;
   }
   commit_(*completed, nullptr, "comparison");

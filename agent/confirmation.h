@@ -61,7 +61,7 @@ class Confirmation {
   Champion& champion_;
   Commit commit_;
   Deadline deadline_{};
-  bool unconfirmed_ = false;                           ///< another device contradicts the leader's times
+  bool unconfirmed_ = false;  ///< another device contradicts the leader, and who is right is not known
   std::optional<HeldOutShapes> shapes_;                ///< of this search; drawn when first needed
   std::vector<std::unique_ptr<Evaluator>> examiners_;  ///< as in the options; made when first needed
 };

@@ -71,7 +71,7 @@ TEST_CASE(
   REQUIRE(result.other_devices.size() == 1);
   CHECK_FALSE(result.other_devices.front().agrees);
   CHECK_THAT(result.other_devices.front().note, Catch::Contains("where 0.1 us were said"));
-  CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts its times"));
+  CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts it"));
   CHECK(std::ranges::count(world.store.rows, "final", &test::VectorStore::Row::arm) == 0);
 }
 
@@ -87,6 +87,81 @@ TEST_CASE("what another device finds wrong does not lead") {
   REQUIRE(result.best);
   CHECK(result.best->request.candidate.tunables != kBest);
   CHECK(result.held_out.disqualified == 1);
+}
+
+/// Where one place finds every candidate wrong in the same way.
+struct WorldOfLies : test::World {
+  WorldOfLies(const std::string& liar, Status status, std::vector<PoolPlace> places)
+      : World([=, first = places.front().place](const EvaluationRequest& request) {
+          const double ns = surface_ns(request.candidate.tunables);
+          EvaluationResult result =
+              request.rival ? test::timed_in_pairs(ns, surface_ns(request.rival->tunables)) : timed(ns);
+          if (request.place == liar) result = failed(status);
+          result.place = request.place.empty() ? first : request.place;
+          return result;
+        }) {
+    device.places = std::move(places);
+  }
+};
+
+TEST_CASE("a worker elsewhere takes no champion from this machine's own devices, whatever it says") {
+  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::emulator})
+    for (const Status lie : {Status::incorrect, Status::launch_error}) {
+      WorldOfLies world("ssh gpu8", lie, {place("cuda:0", true), place("ssh gpu8", false)});
+      world.device.capabilities_.device.kind = kind;
+      world.options.confirm_devices = 2;
+      const LoopResult result = world.run();
+      REQUIRE(result.best);
+      CHECK(result.best->request.candidate.tunables == kBest);
+      CHECK(result.held_out.disqualified == 0);
+      REQUIRE(result.other_devices.size() == 1);
+      CHECK_FALSE(result.other_devices.front().agrees);
+      CHECK_THAT(result.other_devices.front().note, Catch::Contains("planned failure"));
+      CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts it"));
+      // Tables of results leave out what was found wrong at the end.
+      const auto kept = std::ranges::find(world.store.rows, "examination", &test::VectorStore::Row::arm);
+      REQUIRE(kept != world.store.rows.end());
+      CHECK(kept->status == Status::infrastructure_error);
+    }
+}
+
+TEST_CASE("what another device of this machine finds wrong does not lead") {
+  WorldOfLies world("cuda:1", Status::incorrect, {place("cuda:0", true), place("cuda:1", true)});
+  world.options.confirm_devices = 2;
+  CHECK_FALSE(world.run().best);
+}
+
+TEST_CASE("a device that is too slow to answer, or cannot run it, says nothing against a champion") {
+  for (const Status status : {Status::timeout, Status::unsupported}) {
+    WorldOfLies world("ssh gpu8", status,
+                      {place("ssh gpu7", false), place("ssh gpu8", false), place("ssh gpu9", false)});
+    const LoopResult result = world.run();
+    REQUIRE(result.best);
+    CHECK(result.best->request.candidate.tunables == kBest);
+    REQUIRE(result.other_devices.size() == 1);
+    CHECK(result.other_devices.front().place == "ssh gpu9");
+    CHECK(result.other_devices.front().agrees);
+  }
+}
+
+TEST_CASE("the champion of a worker that is not of the present pool is asked for again") {
+  const auto run = [](std::vector<PoolPlace> places) {
+    test::World world([](const EvaluationRequest& request) {
+      EvaluationResult result = timed(where_the_first_lies(request, request.candidate.tunables));
+      result.place = request.place.empty() ? "ssh gone" : request.place;
+      return result;
+    });
+    world.device.capabilities_.device.kind = DeviceKind::emulator;
+    world.device.places = std::move(places);
+    return world.run();
+  };
+  const LoopResult other_pool = run({place("cpu", true)});
+  CHECK(other_pool.best->request.candidate.tunables == kBest);
+  CHECK(other_pool.held_out.disqualified == 1);
+  const LoopResult no_pool = run({});
+  REQUIRE(no_pool.other_devices.size() == 1);
+  CHECK_THAT(no_pool.other_devices.front().note,
+             Catch::Contains("found by ssh gone, and no other device was there"));
 }
 
 TEST_CASE(
