@@ -33,10 +33,7 @@ bool Challenges::take(Completed& completed) {
   EvaluationResult& result = completed.result;
   const auto verdict = judge_pairs(completed);
   if (verdict) result.outcome.message = verdict->text();
-  if (result.rival_failed) {  // whose outcome it is, but not whose build
-    completed.request.candidate = *completed.request.rival;
-    result.build.reset();
-  }
+  if (result.rival_failed) name_the_rival(completed);
   if (!inconclusive(result)) record_.commit(completed, {.arm = "comparison"});
   if (settle(result, verdict) && champion_.best()) {
     progress_.count_gain(true);

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "agent/evaluate_one.h"
+#include "agent/other_devices.h"
 #include "agent/paired_comparison.h"
+#include "agent/search_context.h"
 #include "agent/seeds.h"
 #include "core/error.h"
 #include "core/text/hash.h"
@@ -31,17 +33,8 @@ constexpr const char* kNoOtherShape = "its launch plan is for the given shape al
 // holds 1 all the same says that the pairs were too noisy (chosen).
 constexpr double kTieReach = 0.02;
 
-std::string words(const Outcome& outcome) {
-  return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
-}
-
 bool outcome_passed(const Outcome& outcome) {
   return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
-}
-
-/// That an examiner cannot run something, or not in time, says nothing against it.
-bool is_verdict_of_examiner(Status status) {
-  return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
 }
 
 }  // namespace
@@ -93,6 +86,8 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   const auto begin_reports = [&](const std::string& note) {
     result.held_out.note = result.final_measurement.note = result.profile.note = note;
     result.examinations.clear();
+    result.other_devices.clear();
+    unconfirmed_ = false;
     for (const auto& examiner : options_.examiners)
       result.examinations.push_back({.examiner = examiner.name, .passed = false, .note = note});
   };
@@ -110,6 +105,9 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
     next_step();
     std::string no_ties;  // of which nothing is said
     confirmed = confirmed && attempt(no_ties, [&] { return compared(result.ties); });
+    next_step();
+    std::string no_others;
+    confirmed = confirmed && attempt(no_others, [&] { return agreed(result); });
     next_step();
     confirmed = confirmed &&
                 attempt(result.final_measurement.note, [&] { return measured(result.final_measurement); });
@@ -208,7 +206,26 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   return report.passed || !is_verdict_of_examiner(outcome.status);
 }
 
+bool Confirmation::agreed(LoopResult& result) {
+  if (depth_ != Depth::time) return true;
+  OtherDevicesVerdict verdict = ask_other_devices(
+      champion_, evaluator_.pool_places(), options_.confirm_devices, on_gpu_,
+      [&](EvaluationRequest request) {
+        announce("on " + request.place);
+        return evaluate(evaluator_, std::move(request));
+      },
+      [&](const Completed& completed, std::string arm) { commit_(completed, nullptr, std::move(arm)); });
+  result.other_devices = std::move(verdict.reports);
+  unconfirmed_ = verdict.unconfirmed;
+  return !verdict.refuted;
+}
+
 bool Confirmation::measured(FinalMeasurement& report) {
+  // What is measured at last counts as confirmed.
+  if (unconfirmed_) {
+    report.note = "another device of the pool contradicts it";
+    return true;
+  }
   if (!on_gpu_ || depth_ != Depth::time) {
     report.note = "no time was measured";
     return true;
@@ -286,9 +303,8 @@ std::optional<PairedRatio> Confirmation::ratio_to_champion(const Champion::Entry
   EvaluationResult& result = completed->result;
   const auto verdict = judge_pairs(*completed);
   if (verdict) result.outcome.message = verdict->text();
-  if (result.rival_failed) {  // whose outcome it is, but not whose build
-    completed->request.candidate = *completed->request.rival;
-    result.build.reset();
+  if (result.rival_failed) {
+    name_the_rival(*completed);
     champion_failed = info(result.outcome.status).candidate_fault;
   }
   commit_(*completed, nullptr, "comparison");

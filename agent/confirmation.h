@@ -13,8 +13,8 @@
 namespace ak::agent {
 
 /// The checks that the leader of a search must pass when the search has ended, in this order: shapes that no one could
-/// know, the examiners' checkers, being compared with those close to it, and being measured again in a fresh
-/// process. One that fails is
+/// know, the examiners' checkers, being compared with those close to it, other devices of its pool, and being
+/// measured again in a fresh process. One that fails is
 /// disqualified, and the next best goes through the same. What could not be done is said in the reports, and
 /// costs no one the lead.
 class Confirmation {
@@ -38,6 +38,7 @@ class Confirmation {
   [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
   [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
   [[nodiscard]] EvaluationRequest examination_request(const DeviceFacts& device);
+  [[nodiscard]] bool agreed(LoopResult& result);
   [[nodiscard]] bool measured(FinalMeasurement& report);
   [[nodiscard]] bool compared(std::vector<Tie>& ties);
   [[nodiscard]] bool predicted_alike(const Champion::Entry& other) const;
@@ -60,6 +61,7 @@ class Confirmation {
   Champion& champion_;
   Commit commit_;
   Deadline deadline_{};
+  bool unconfirmed_ = false;  ///< another device contradicts the leader, and who is right is not known
   std::optional<HeldOutShapes> shapes_;                ///< of this search; drawn when first needed
   std::vector<std::unique_ptr<Evaluator>> examiners_;  ///< as in the options; made when first needed
 };

@@ -2,6 +2,7 @@
 #include "agent/loop.h"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <utility>
 
@@ -36,7 +37,16 @@ class Run {
   [[nodiscard]] bool suspend();
   [[nodiscard]] bool next_event();
   void fill();
-  void absorb(Completed& completed, const Flight& flight);
+  /// What has ended, and waits for its turn.
+  struct Ended {
+    Completed completed;
+    std::optional<PredictedScore> predicted = {};
+    StoredEvaluation stored = {};  ///< of a proposal: as what it was committed
+  };
+  void gather(Completed first);
+  void commit(Ended& ended);
+  void take_next();
+  void take_in(const Ended& ended, const Flight& flight);
   [[nodiscard]] std::optional<PredictedScore> predict(const Completed& completed) const;
   [[nodiscard]] std::optional<double> ranked_by(const Completed& completed,
                                                 const std::optional<PredictedScore>& predicted) const;
@@ -51,6 +61,8 @@ class Run {
   ProposalSchedule schedule_;
   SourceExchange exchange_;
   Challenges challenges_;
+  const std::size_t most_together_;  ///< evaluations that are committed at once
+  std::deque<Ended> ended_;  ///< committed where they are proposals, which are in flight until their turn
 };
 
 Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, const Clock& clock)
@@ -61,7 +73,8 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
       progress_(context_, result_),
       schedule_(context_, proposals_, record_, progress_),
       exchange_(context_, proposals_, record_, progress_, champion_),
-      challenges_(context_, record_, progress_, champion_) {
+      challenges_(context_, record_, progress_, champion_),
+      most_together_(std::max<std::size_t>(1, evaluator.pool_places().size())) {
   result_.progress.space_points = proposals_.space_points();
   result_.search = record_.search();
   if (options.search.resumed && context_.depth == Depth::time)
@@ -89,6 +102,10 @@ bool Run::suspend() {
 
 /// Waits for something to happen and takes it in; false when nothing will.
 bool Run::next_event() {
+  if (!ended_.empty()) {
+    take_next();
+    return true;
+  }
   CandidateSource* source = context_.options.source;
   if (schedule_.in_flight() == 0 && exchange_.idle()) {
     const bool works = context_.source_works();
@@ -104,12 +121,26 @@ bool Run::next_event() {
     }
   }
   auto completed = context_.evaluator.wait_any(progress_.wait_deadline());
-  if (!completed || challenges_.take(*completed) || exchange_.take_profile(*completed)) return true;
-  const auto flight = schedule_.take(completed->ticket);
-  if (!flight) return true;  // left over from an earlier run with this evaluator
-  absorb(*completed, *flight);
-  progress_.count_failures(completed->result);
+  record_.note_pool();
+  if (!completed) return true;
+  gather(std::move(*completed));
+  take_next();
   return true;
+}
+
+/// Of many devices several answer while one answer is taken in: these are committed together, and have their turns one by
+/// one all the same, so that a search takes the same course however many there are. What is no proposal is committed in
+/// its turn, before which nothing that ended later may be.
+void Run::gather(Completed first) {
+  ended_.push_back({std::move(first)});
+  while (schedule_.find(ended_.back().completed.ticket) != nullptr && ended_.size() < most_together_) {
+    auto next = context_.evaluator.poll();
+    if (!next) break;
+    ended_.push_back({std::move(*next)});
+  }
+  record_.together([&] {
+    for (Ended& ended : ended_) commit(ended);
+  });
 }
 
 void Run::fill() {
@@ -118,19 +149,35 @@ void Run::fill() {
     const bool worked = context_.source_works();
     schedule_.fill(champion_.score_ns());
     // A source's share is the search's when it has ended.
-    again = exchange_.take_offer(schedule_.in_flight() > 0) || worked != context_.source_works();
+    // A resumed search takes an answer after all that was committed before it, and so does this one.
+    again = (ended_.empty() && exchange_.take_offer(schedule_.in_flight() > 0)) ||
+            worked != context_.source_works();
   }
 }
 
-/// Commits first: what the strategy, the champion and the caller's files build on is then never lost.
-void Run::absorb(Completed& completed, const Flight& flight) {
+/// Before all else: what the strategy, the champion and the caller's files build on is then never lost.
+void Run::commit(Ended& ended) {
+  const Flight* flight = schedule_.find(ended.completed.ticket);
+  if (flight == nullptr) return;
+  ended.predicted = predict(ended.completed);
+  ended.stored = record_.commit(ended.completed, {.arm = arm_of(*flight),
+                                                  .iteration = flight->iteration,
+                                                  .item = &flight->item,
+                                                  .predicted = ended.predicted ? &*ended.predicted : nullptr,
+                                                  .origin = exchange_.origin_of(*flight)});
+}
+
+/// One that belongs to nothing is left over from an earlier run with this evaluator.
+void Run::take_next() {
+  Ended ended = std::move(ended_.front());
+  ended_.pop_front();
+  if (challenges_.take(ended.completed) || exchange_.take_profile(ended.completed)) return;
+  if (const auto flight = schedule_.take(ended.completed.ticket)) take_in(ended, *flight);
+}
+
+void Run::take_in(const Ended& ended, const Flight& flight) {
+  const auto& [completed, predicted, stored] = ended;
   const Proposal& proposal = flight.item.proposal;
-  const auto predicted = predict(completed);
-  const StoredEvaluation stored = record_.commit(completed, {.arm = arm_of(flight),
-                                                             .iteration = flight.iteration,
-                                                             .item = &flight.item,
-                                                             .predicted = predicted ? &*predicted : nullptr,
-                                                             .origin = exchange_.origin_of(flight)});
   progress_.count(completed.result);
   schedule_.learn(completed, flight, stored.evaluation, ranked_by(completed, predicted));
   exchange_.tell(completed, flight, stored.variant);
@@ -139,6 +186,7 @@ void Run::absorb(Completed& completed, const Flight& flight) {
   progress_.count_gain(new_best);
   if (proposal.is_start && proposal.template_index == 0) result_.start = completed;
   progress_.report(completed, new_best, schedule_.in_flight(), champion_);
+  progress_.count_failures(completed.result);
 }
 
 /// On the target, of what passed; nothing where costs or times rank.
@@ -168,6 +216,7 @@ void Run::drain() {
       result_.suspended || (context_.stop_requested() && context_.options.search.session_search);
   if (CandidateSource* source = context_.options.source)
     goes_on ? source->suspend() : source->stop(result_.stop_reason);
+  while (!ended_.empty()) take_next();
   schedule_.cancel();
   exchange_.cancel();
   const auto deadline = context_.clock.now() + kDrainTime;
@@ -175,8 +224,12 @@ void Run::drain() {
     auto completed = context_.evaluator.wait_any(deadline);
     if (!completed) break;
     if (challenges_.take(*completed)) continue;
-    const auto flight = schedule_.take(completed->ticket);
-    if (flight && !inconclusive(completed->result)) absorb(*completed, *flight);
+    if (inconclusive(completed->result)) {
+      static_cast<void>(schedule_.take(completed->ticket));
+      continue;
+    }
+    commit(ended_.emplace_back(std::move(*completed)));
+    take_next();
   }
   schedule_.clear();
 }
@@ -194,6 +247,7 @@ void Run::confirm() {
 
 LoopResult Run::finish() {
   progress_.finish(champion_);
+  record_.note_pool(true);
   if (champion_.best()) result_.best = *champion_.best();
   if (champion_.predicted()) result_.predicted = *champion_.predicted();
   result_.best_variant = champion_.variant();

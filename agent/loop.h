@@ -71,8 +71,9 @@ struct LoopOptions {
   Budgets budgets;
   int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
-      held_out_seed;    ///< of these shapes and their inputs; nothing: drawn from the operating system
-  bool confirm = true;  ///< false: nothing follows the search, whose champion is not the last word
+      held_out_seed;        ///< of these shapes and their inputs; nothing: drawn from the operating system
+  int confirm_devices = 1;  ///< of a pool, that have to agree about the leader; more than there are: all
+  bool confirm = true;      ///< false: nothing follows the search, whose champion is not the last word
   /// What examines the leader of a GPU on small shapes, in this order; each is made when it is first needed.
   struct Examiner {
     std::string name;  ///< "CPU device"
@@ -138,6 +139,13 @@ struct FinalMeasurement {
   std::string note;                 ///< why it was not measured again; empty when it was
 };
 
+/// What another device of the pool says of the leader.
+struct OtherDeviceReport {
+  std::string place;  ///< empty: there was none
+  bool agrees = false;
+  std::string note;  ///< its time there, or what is different
+};
+
 /// Hardware counters of the leader.
 struct ProfileReport {
   std::vector<Profile> profiles;  ///< one a timed workload
@@ -170,9 +178,10 @@ struct LoopResult {
   std::string source_end;  ///< why the source ended before the search did; empty: it did not
   bool source_never_answered = false;  ///< it has ended without a single answer
   HeldOutReport held_out;
-  std::vector<ExaminationReport> examinations;  ///< one of each examiner
-  FinalMeasurement final_measurement;           ///< whose results `best` has where there are some
-  LibraryTurnsReport library_turns;             ///< of the champion, on a GPU
+  std::vector<ExaminationReport> examinations;   ///< one of each examiner
+  FinalMeasurement final_measurement;            ///< whose results `best` has where there are some
+  std::vector<OtherDeviceReport> other_devices;  ///< of a pool; empty: none had to be asked
+  LibraryTurnsReport library_turns;              ///< of the champion, on a GPU
   ProfileReport profile;
   std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
   std::vector<Tie> ties;        ///< at most kMaxTies

@@ -67,4 +67,9 @@ std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
   return verdict;
 }
 
+void name_the_rival(Completed& comparison) {
+  comparison.request.candidate = *comparison.request.rival;
+  comparison.result.build.reset();
+}
+
 }  // namespace ak::agent

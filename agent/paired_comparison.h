@@ -28,6 +28,9 @@ struct PairedVerdict {
 [[nodiscard]] std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
                                                        std::span<const Workload> workloads);
 
+/// Makes a comparison that its rival failed one of the rival: whose outcome it is, but not whose build.
+void name_the_rival(Completed& comparison);
+
 /// What a workload's candidate was timed in pairs with: of role champion, or of a library. Null for nothing.
 [[nodiscard]] const Measurement* other_of(const EvaluationResult& result, const std::string& workload,
                                           MeasurementRole role);

@@ -72,6 +72,11 @@ void ProposalSchedule::prune(const PredictedProposal& item, std::string why, std
   progress_.count_pruned();
 }
 
+const Flight* ProposalSchedule::find(Ticket ticket) const {
+  const auto found = in_flight_.find(ticket);
+  return found == in_flight_.end() ? nullptr : &found->second;
+}
+
 std::optional<Flight> ProposalSchedule::take(Ticket ticket) {
   auto node = in_flight_.extract(ticket);
   if (node.empty()) return std::nullopt;

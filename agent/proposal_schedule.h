@@ -30,6 +30,8 @@ class ProposalSchedule {
   /// Submits what there is room for. While a source writes candidates, too, the strategies get a share of the
   /// evaluations. @param best_ns score of the champion
   void fill(std::optional<double> best_ns);
+  /// Null for another ticket than those of proposals in flight; valid until the next call that is not const.
+  [[nodiscard]] const Flight* find(Ticket ticket) const;
   /// The proposal whose evaluation has ended; nothing for another ticket.
   [[nodiscard]] std::optional<Flight> take(Ticket ticket);
   /// Tells the strategy what came of it; a proposal without a verdict is tried once more.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/search_context.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "agent/seeds.h"
@@ -35,6 +37,14 @@ double SearchContext::elapsed_ms(std::chrono::steady_clock::time_point time) con
 bool inconclusive(const EvaluationResult& result) {
   return result.outcome.status == Status::infrastructure_error ||
          result.outcome.status == Status::interrupted;
+}
+
+bool is_verdict_of_examiner(Status status) {
+  return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
+}
+
+std::string words(const Outcome& outcome) {
+  return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
 }
 
 }  // namespace ak::agent

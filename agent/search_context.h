@@ -33,4 +33,11 @@ struct SearchContext {
 /// The evaluation says nothing about the candidate.
 [[nodiscard]] bool inconclusive(const EvaluationResult& result);
 
+/// It says something against the candidate, and not only that a device which is there to examine it cannot run it, or not
+/// in time.
+[[nodiscard]] bool is_verdict_of_examiner(Status status);
+
+/// How an evaluation ended, for people: "incorrect: ...".
+[[nodiscard]] std::string words(const Outcome& outcome);
+
 }  // namespace ak::agent

@@ -2,6 +2,12 @@
 #include "agent/search_log.h"
 
 namespace ak::agent {
+namespace {
+
+// A page that follows the database is as fresh as that, for one small transaction (chosen).
+constexpr std::chrono::seconds kPoolInterval{3};
+
+}  // namespace
 
 SearchLog::SearchLog(const SearchContext& context)
     : context_(context),
@@ -46,6 +52,15 @@ void SearchLog::note_told(RowId evaluation, std::chrono::steady_clock::time_poin
                           std::chrono::steady_clock::time_point end) {
   context_.store.note_told(evaluation, {.told_ms = context_.elapsed_ms(end),
                                         .tell_ns = std::chrono::nanoseconds(end - begin).count()});
+}
+
+void SearchLog::note_pool(bool last) {
+  const auto now = context_.clock.now();
+  if (!last && pool_noted_ && now - *pool_noted_ < kPoolInterval) return;
+  pool_noted_ = now;
+  const PoolReport report{.places = context_.evaluator.pool_places(),
+                          .calibrations = context_.evaluator.take_calibrations()};
+  if (!report.places.empty()) context_.store.note_pool(search_, report);
 }
 
 void SearchLog::end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,9 +36,14 @@ class SearchLog {
     const DeviceFacts* device = nullptr;        ///< null: the search's
   };
   StoredEvaluation commit(const Completed& completed, const About& about);
+  /// As VariantStore::together.
+  void together(const std::function<void()>& commits) { context_.store.together(commits); }
   /// The strategy took an evaluation in, from `begin` to `end`.
   void note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
                  std::chrono::steady_clock::time_point end);
+
+  /// What the devices of a pool do, now and then; `last`: now. Nothing where there is no pool.
+  void note_pool(bool last = false);
 
   /// Ends the search. @param status "finished", "stopped", "suspended" or "failed"
   void end(std::string_view status, std::string_view reason, std::optional<RowId> best_variant);
@@ -47,6 +54,7 @@ class SearchLog {
   const SearchContext& context_;
   RowId search_;
   int iterations_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> pool_noted_;
 };
 
 }  // namespace ak::agent

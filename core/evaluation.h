@@ -14,6 +14,7 @@
 #include "core/outcome.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
+#include "core/pool.h"
 #include "core/profile.h"
 
 namespace ak {
@@ -45,6 +46,9 @@ struct EvaluationRequest {
   /// several the largest.
   bool energy = false;
   std::chrono::milliseconds deadline{60'000};
+  /// Of the evaluator's pool: it runs there and is never a duplicate, and ends as `infrastructure_error` where the device
+  /// is away for long. Empty: anywhere.
+  std::string place = {};
   int priority = 0;  ///< higher first
   std::string tag;   ///< the caller's own id, returned untouched
 };
@@ -132,6 +136,7 @@ struct EvaluationResult {
   StageTimes stage_times;
   /// Where its times are from, if not from the device of the evaluator's capabilities.
   std::shared_ptr<const DeviceFacts> device = nullptr;
+  std::string place = {};  ///< of the evaluator's pool, where it ran; empty: there is none
 };
 
 using Ticket = std::uint64_t;
@@ -159,12 +164,18 @@ class Evaluator {
   virtual Ticket submit(EvaluationRequest request) = 0;
   /// Next finished evaluation in completion order; nothing when the deadline passed or nothing is in flight.
   virtual std::optional<Completed> wait_any(std::chrono::steady_clock::time_point deadline) = 0;
+  /// Such a one that has ended already, and that may be taken in together with the last one; never waits.
+  virtual std::optional<Completed> poll() { return wait_any(std::chrono::steady_clock::time_point::min()); }
   /// The evaluation ends as `interrupted` if it has not ended yet.
   virtual void cancel(Ticket ticket) = 0;
   /// What an evaluator of an earlier process answered: what follows ends as it would have ended there, as a
   /// duplicate of this one, say. Of what took a worker down nothing is known.
   virtual void recall(const Completed&) {}
   [[nodiscard]] virtual EvaluatorCapabilities capabilities() const = 0;
+  /// The places whose devices share the work; none: there is one device, or none.
+  [[nodiscard]] virtual std::vector<PoolPlace> pool_places() const { return {}; }
+  /// Those of its devices since the last call.
+  [[nodiscard]] virtual std::vector<CalibrationRecord> take_calibrations() { return {}; }
 };
 
 }  // namespace ak

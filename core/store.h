@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -104,6 +105,9 @@ class VariantStore {
   [[nodiscard]] virtual std::vector<KnownPoint> known_points(RowId search,
                                                              const std::string& source_hash) = 0;
   virtual StoredEvaluation commit(const EvaluationRecord& record) = 0;
+  /// What `commits` commits is durable when it has returned, all at once or, where it throws, nothing of it; each alone
+  /// costs another write to the disk.
+  virtual void together(const std::function<void()>& commits) { commits(); }
   /// The strategy received a committed evaluation. Stored with the next commit or the search's end.
   virtual void note_told(RowId evaluation, const TellRecord& told) = 0;
   /// Before a request is sent: what it may have cost is then never forgotten.
@@ -114,6 +118,8 @@ class VariantStore {
   virtual void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) = 0;
   /// The result of an exchange, in [0, 1], once its candidates were judged. @param call its first
   virtual void note_llm_reward(RowId call, double reward) = 0;
+  /// The devices that share a search's work, again and again; calibrations are kept, places as they are said last.
+  virtual void note_pool(RowId, const PoolReport&) {}
   /// `status`: "finished", "stopped", "suspended", "failed"; `reason` in words: which budget or why.
   virtual void end_search(RowId search, std::string_view status, std::string_view reason,
                           std::optional<RowId> best_variant) = 0;

@@ -25,6 +25,8 @@ std::optional<DashboardFlags> dashboard_flags(const app::Arguments& arguments) {
               "listen on this port of 127.0.0.1; 0 = any that is free (default 0)");
   add_quantity(app, "--timeout", kSeconds, into(flags.seconds),
                "give up on a page after this many seconds (default 5)");
+  app.add_option("--metrics-token", flags.metrics_token,
+                 "file with a token that programs read /metrics with, for Prometheus (docs/dashboard.md)");
   app.add_flag("--open", flags.open, "open it in the browser");
   app.add_flag("--json", flags.json, "print address and port as one line of JSON");
   if (!parse(app, arguments)) return std::nullopt;

@@ -11,7 +11,7 @@ namespace ak::tools {
 
 /// What `alphakernel dashboard` takes.
 struct DashboardFlags {
-  std::string database;
+  std::string database, metrics_token;
   std::uint16_t port = 0;  ///< 0: any that is free
   double seconds = 5;      ///< limit of a page's query
   bool open = false, json = false;

@@ -13,6 +13,7 @@
 #include "core/text/print_stderr.h"
 #include "core/time_limit.h"
 #include "db/read/reader.h"
+#include "runtime/fleet/token_file.h"
 #include "serve/dashboard/dashboard_server.h"
 #include "serve/dashboard/database_pages.h"
 #include "serve/dashboard/database_watch.h"
@@ -78,7 +79,10 @@ int serve_dashboard(const app::Arguments& arguments) {
   dashboard::DashboardService service({.pages = std::cref(pages),
                                        .assets = dashboard::dashboard_assets(),
                                        .style_sources = pages::plot_style_hashes(),
-                                       .token = dashboard::random_token()});
+                                       .token = dashboard::random_token(),
+                                       .metrics_token = flags->metrics_token.empty()
+                                                            ? std::string()
+                                                            : runtime::read_token(flags->metrics_token)});
   const app::InterruptGuard interrupt;
   dashboard::HttpServer server(service, flags->port);
   service.set_port(server.port());

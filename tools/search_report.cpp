@@ -98,6 +98,7 @@ void print_best_point(const agent::LoopResult& loop) {
 void print_judgement(const codegen::RunSummary& run) {
   if (run.executed) fmt::print("  held-out shapes: {}\n", run.held_out);
   if (!run.examination.empty()) fmt::print("  examined: {}\n", run.examination);
+  if (!run.other_devices.empty()) fmt::print("  on other devices: {}\n", run.other_devices);
   if (!run.final_measurement.empty()) fmt::print("  {}\n", run.final_measurement);
   if (!run.energy.empty()) fmt::print("  energy: {}\n", run.energy);
   for (const std::string& bottleneck : run.bottlenecks) fmt::print("  limited by {}\n", bottleneck);

@@ -65,6 +65,7 @@ void LiveView::enter(SearchPhase phase, std::string detail) {
 }
 
 void LiveView::wait(const runtime::EvaluatorActivity& activity) {
+  view_.pool = activity.pool;
   const bool preparing = view_.phase == SearchPhase::start || view_.phase == SearchPhase::references;
   if (preparing && activity.in_hand > 0) {
     const bool running = activity.references_built && activity.built > 0;

@@ -227,6 +227,17 @@ std::string examination_text(const std::vector<agent::ExaminationReport>& report
   return text;
 }
 
+std::string other_devices_text(const std::vector<agent::OtherDeviceReport>& reports) {
+  std::string text;
+  for (const agent::OtherDeviceReport& report : reports) {
+    if (!text.empty()) text += "; ";
+    if (!report.place.empty())
+      text += fmt::format("{} {}: ", report.place, report.agrees ? "agrees" : "does not agree");
+    text += report.note;
+  }
+  return text;
+}
+
 std::string final_text(const agent::LoopResult& loop) {
   if (!loop.best || !loop.best->result.score_ns) return "";
   if (!loop.final_measurement.note.empty())
@@ -291,6 +302,10 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
     json["examinations"].push_back(
         {{"examiner", report.examiner}, {"passed", report.passed}, {"note", report.note}});
   }
+  json["other_devices"] = Json::array();
+  for (const agent::OtherDeviceReport& report : loop.other_devices)
+    json["other_devices"].push_back(
+        {{"place", report.place}, {"agrees", report.agrees}, {"note", report.note}});
   json["final"] = {
       {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
       {"note", loop.final_measurement.note}};

@@ -122,11 +122,35 @@ Pieces model_pieces(const SearchView& view) {
           {fmt::format(", {} tokens", p.tokens), Style::faint}};
 }
 
+/// Evaluations an hour of all places, by the time that each was there.
+double pool_rate(const std::vector<PoolPlace>& pool) {
+  double rate = 0;
+  for (const PoolPlace& place : pool) {
+    const std::chrono::duration<double, std::ratio<3600>> hours = place.present;
+    if (hours.count() > 0) rate += place.answers / hours.count();
+  }
+  return rate;
+}
+
+Pieces pool_pieces(const SearchView& view) {
+  if (view.pool.empty()) return {};
+  const auto there =
+      std::ranges::count_if(view.pool, [](const PoolPlace& place) { return place.device != nullptr; });
+  Pieces pieces{{fmt::format("pool: {} of {} devices", there, view.pool.size())},
+                {fmt::format(", {:.0f} evaluations an hour", pool_rate(view.pool))}};
+  const auto resting =
+      std::ranges::find_if(view.pool, [](const PoolPlace& one) { return !one.reason.empty(); });
+  if (resting != view.pool.end())
+    pieces.push_back({fmt::format(", {} {}: {}", resting->place, resting->doing, resting->reason)});
+  return pieces;
+}
+
 /// What has come of the search so far, a line a subject; nothing before there is any.
 std::vector<Pieces> fact_lines(const SearchView& view) {
   std::vector<Pieces> lines;
   if (view.progress.evaluated == 0 && view.progress.calls == 0) return lines;
-  for (Pieces& pieces : std::array{count_pieces(view), best_pieces(view), model_pieces(view)})
+  for (Pieces& pieces :
+       std::array{count_pieces(view), best_pieces(view), pool_pieces(view), model_pieces(view)})
     if (!pieces.empty()) lines.push_back(std::move(pieces));
   return lines;
 }

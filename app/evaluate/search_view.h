@@ -34,6 +34,7 @@ struct SearchView {
   bool emulated = false;         ///< what leads has the CPU device's estimated cost
   std::optional<double> baseline_ns = {};
   std::string baseline_label = {};
+  std::vector<PoolPlace> pool = {};     ///< devices that share the work; empty: there is no pool
   std::optional<double> limit_ns = {};  ///< what the device needs at least, of the same shapes as the score
 };
 

@@ -50,7 +50,8 @@ std::string request_key(const EvaluationRequest& request) {
                    request.fresh_process,
                    request.profile.has_value(),
                    request.energy};
-  return sha256_hex(asked.dump());
+  // As it was before there were pools, where there is none.
+  return sha256_hex(asked.dump() + request.place);
 }
 
 Json result_to_json(const EvaluationResult& result) {
@@ -73,6 +74,7 @@ Json result_to_json(const EvaluationResult& result) {
   }
   if (const auto& occupancy = result.occupancy)
     json["occupancy"] = {occupancy->blocks_per_sm, occupancy->ratio, occupancy->limiter};
+  if (!result.place.empty()) json["place"] = result.place;
   if (result.device) json["device"] = to_json(*result.device);
   return json;
 }
@@ -92,6 +94,7 @@ EvaluationResult result_from_json(const Json& json) {
   result.score_ns = optional_from<double>(json.at("score_ns"));
   result.program = json.at("program");
   result.stage_times = times_from(json.at("times_ms"));
+  result.place = json.value("place", "");
   if (const auto device = json.find("device"); device != json.end())
     result.device = std::make_shared<const DeviceFacts>(device_facts_from_json(*device));
   return result;

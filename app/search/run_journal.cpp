@@ -42,12 +42,12 @@ class JournalEvaluator final : public Evaluator {
   std::optional<Completed> wait_any(steady_clock::time_point deadline) override {
     if (!known_.empty()) return hand_out(known_.extract(known_.begin()).mapped());
     journal_.goes_on_ = true;
-    auto completed = evaluator_->wait_any(deadline);
-    if (!completed) return std::nullopt;
-    const auto node = live_.extract(completed->ticket);
-    if (!node.empty()) completed->ticket = node.mapped();
-    journal_.live_.insert(request_key(completed->request));
-    return completed;
+    return handed_live(evaluator_->wait_any(deadline));
+  }
+
+  // What is known is handed out one by one: what follows from one of them may have ended before the next.
+  std::optional<Completed> poll() override {
+    return known_.empty() && !journal_.replaying() ? handed_live(evaluator_->poll()) : std::nullopt;
   }
 
   void cancel(Ticket ticket) override {
@@ -57,6 +57,10 @@ class JournalEvaluator final : public Evaluator {
 
   void recall(const Completed& completed) override { evaluator_->recall(completed); }
   [[nodiscard]] EvaluatorCapabilities capabilities() const override { return evaluator_->capabilities(); }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return evaluator_->pool_places(); }
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() override {
+    return evaluator_->take_calibrations();
+  }
 
  private:
   struct Known {
@@ -69,6 +73,14 @@ class JournalEvaluator final : public Evaluator {
     Completed completed{known.ticket, std::move(known.request), result_from_json(*known.entry.result)};
     evaluator_->recall(completed);
     journal_.handed_[known.entry.key].push_back({known.entry.variant, known.entry.evaluation});
+    return completed;
+  }
+
+  std::optional<Completed> handed_live(std::optional<Completed> completed) {
+    if (!completed) return std::nullopt;
+    const auto node = live_.extract(completed->ticket);
+    if (!node.empty()) completed->ticket = node.mapped();
+    journal_.live_.insert(request_key(completed->request));
     return completed;
   }
 
@@ -113,6 +125,10 @@ class JournalStore final : public VariantStore {
     written.journal = &kept;
     return store_.commit(written);
   }
+
+  void together(const std::function<void()>& commits) override { store_.together(commits); }
+
+  void note_pool(RowId search, const PoolReport& report) override { store_.note_pool(search, report); }
 
   void note_told(RowId evaluation, const TellRecord& told) override {
     if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);

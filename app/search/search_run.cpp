@@ -60,6 +60,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.budgets = run.budgets;
   options.search_tunables = run.tune && run.proposer != "llm";
   options.confirm = run.confirm;
+  options.confirm_devices = run.target.confirm_devices;
   if (run.one_by_one) {
     options.max_in_flight = 1;
     options.held_out_seed = agent::derive_seed(run.seed, kHeldOutStream);

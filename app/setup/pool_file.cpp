@@ -165,19 +165,30 @@ PoolDevices read_entry(const JsonReader& entry, const std::filesystem::path& fol
   return known->read(entry, folder);
 }
 
-PoolDevices read(const JsonReader& at, const std::filesystem::path& folder) {
-  at.only({"format", "devices"});
+PoolDevices read(const JsonReader& at, const std::filesystem::path& folder, std::vector<PoolFault>* faults) {
+  at.only({"format", "devices", "confirm"});
   const JsonReader list = at.member("devices");
   PoolDevices pool;
+  if (const auto confirm = at.find("confirm"))
+    pool.confirm = static_cast<int>(integer_between(*confirm, 1, kMostPoolDevices));
+  std::size_t number = 0;
   for (const JsonReader& entry : list.items()) {
-    const PoolDevices found = read_entry(entry, folder);
+    PoolDevices found;
+    try {
+      found = read_entry(entry, folder);
+    } catch (const Error& error) {
+      if (faults == nullptr || error.code() != ExitCode::environment) throw;
+      faults->push_back({.entry = fmt::format("devices[{}]", number), .why = error.what()});
+    }
+    ++number;
+    if (found.places.empty()) continue;
     if (pool.places.empty()) pool.kind = found.kind;
     if (found.kind != pool.kind)
       entry.reject(
           "the CPU device beside GPUs: times and costs are never compared, so a pool has one of the two");
     pool.places.insert(pool.places.end(), found.places.begin(), found.places.end());
   }
-  if (pool.places.empty()) list.fail("at least one entry, such as {\"local\": \"all\"}");
+  if (number == 0) list.fail("at least one entry, such as {\"local\": \"all\"}");
   if (std::ssize(pool.places) > kMostPoolDevices)
     list.reject(fmt::format("{} devices, where {} are allowed", pool.places.size(), kMostPoolDevices));
   return pool;
@@ -199,11 +210,11 @@ std::vector<DevicePlace> local_gpus() {
   return places;
 }
 
-PoolDevices read_pool(const std::filesystem::path& file) {
+PoolDevices read_pool(const std::filesystem::path& file, std::vector<PoolFault>* faults) {
   const Json json = read_written_json(file);
   try {
     const Json current = up_to_date(kPoolFormat, json);
-    return read(JsonReader(current), file.parent_path());
+    return read(JsonReader(current), file.parent_path(), faults);
   } catch (const JsonInputError& error) {
     fail(ExitCode::bad_input, "{}: {}", file.string(), error.what());
   }

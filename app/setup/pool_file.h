@@ -17,6 +17,7 @@ inline constexpr int kMostPoolDevices = 256;
 struct PoolDevices {
   DeviceKind kind = DeviceKind::cuda;
   std::vector<runtime::DevicePlace> places;
+  int confirm = 1;  ///< devices that have to agree about a champion
 };
 
 /// The GPU `ordinal` of this machine.
@@ -24,8 +25,15 @@ struct PoolDevices {
 /// All GPUs of this machine. Throws Error(environment) with the driver's reason when there is none.
 [[nodiscard]] std::vector<runtime::DevicePlace> local_gpus();
 
-/// The devices of a pool file. Throws Error(bad_input) naming the file, the key and what was expected; as
+/// An entry of a pool file that is well written, and has no device all the same.
+struct PoolFault {
+  std::string entry;  ///< "devices[2]"
+  std::string why;
+};
+
+/// The devices of a pool file. @param faults takes what Error(environment) would be thrown for; null: it is. Throws Error(bad_input) naming the file, the key and what was expected; as
 /// local_gpus() does where the file has all GPUs of this machine.
-[[nodiscard]] PoolDevices read_pool(const std::filesystem::path& file);
+[[nodiscard]] PoolDevices read_pool(const std::filesystem::path& file,
+                                    std::vector<PoolFault>* faults = nullptr);
 
 }  // namespace ak::app

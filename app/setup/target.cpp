@@ -170,6 +170,7 @@ Target choose_search_target(const std::string& device_flag, const std::string& p
   Target target = choose({.kind = pool.kind, .ordinal = first.ordinal}, arch_flag,
                          first.worker_command.empty() ? worker_command() : first.worker_command);
   if (target.executes()) target.pool = std::move(pool.places);
+  target.confirm_devices = pool.confirm;
   return target;
 }
 

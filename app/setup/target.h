@@ -19,7 +19,8 @@ struct Target {
   std::optional<DeviceFacts> device;  ///< the GPU or emulator, when there is one
   /// Of a search on several devices, the first of which is `device`; else empty.
   std::vector<runtime::DevicePlace> pool = {};
-  std::string notice;  ///< one line for the user when no GPU will execute anything, and why
+  int confirm_devices = 1;  ///< of the pool, that have to agree about a champion
+  std::string notice;       ///< one line for the user when no GPU will execute anything, and why
 
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
   /// Of this machine, where examinations and PyTorch run, too.

@@ -29,7 +29,9 @@ struct RunSummary {
   std::optional<double> baseline_ns;  ///< weighted geometric mean of the named baseline
   std::string baseline_label;
   std::vector<std::string> baseline_notes;  ///< how exact libraries are, or why they are none
-  DeviceFacts facts;        ///< of the device, for the floors; with what is not known there are none
+  DeviceFacts facts;  ///< of the device, for the floors; with what is not known there are none
+  std::string other_devices =
+      {};                   ///< what other devices of a pool say of the champion; empty where none was asked
   std::string examination;  ///< what examiners found in the champion; empty when there is nothing to say
   std::string
       final_measurement;  ///< what measuring the champion again gave; empty when there is nothing to say

@@ -220,6 +220,8 @@ struct ExplanationWriter {
     if (result.outcome.status == Status::ok) text += gates_text();
     if (!run.examination.empty())
       text += fmt::format("\nExamined on small shapes: {}.\n", markdown_cell(run.examination));
+    if (!run.other_devices.empty())
+      text += fmt::format("\nOn other devices: {}.\n", markdown_cell(run.other_devices));
     for (const std::string& turns : run.turns) text += fmt::format("\nOn {}.\n", markdown_cell(turns));
     if (!run.final_measurement.empty())
       text += fmt::format("\nThe kernel was {}.\n", markdown_cell(run.final_measurement));

@@ -3,6 +3,7 @@
 
 #include "db/database.h"
 #include "db/database_folder.h"
+#include "db/pool/pool_rows.h"
 #include "db/schema.h"
 #include "db/store/audit_rows.h"
 #include "db/store/evaluation_rows.h"
@@ -36,12 +37,33 @@ std::vector<KnownPoint> SqliteStore::known_points(RowId search, const std::strin
 }
 
 StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
+  if (together_) return put(record);
+  Transaction transaction(connection_);
+  const StoredEvaluation stored = put(record);
+  commit_with_told(transaction);
+  return stored;
+}
+
+void SqliteStore::together(const std::function<void()>& commits) {
+  AK_ASSERT(!together_, "one transaction at a time");
+  Transaction transaction(connection_);
+  together_ = true;
+  try {
+    commits();
+  } catch (...) {
+    together_ = false;
+    throw;
+  }
+  together_ = false;
+  commit_with_told(transaction);
+}
+
+StoredEvaluation SqliteStore::put(const EvaluationRecord& record) {
   AK_ASSERT(record.request && record.result, "an evaluation record refers to its request and result");
   const auto search = searches_.find(record.search);
   AK_ASSERT(search != searches_.end(), "evaluations are committed to a search begun by the same store");
   const EvaluationRequest& request = *record.request;
   const Json params = params_json(request.problem ? request.problem->params : Params());
-  Transaction transaction(connection_);
   EvaluationRows rows{connection_, record, search->second};
   rows.variant = put_variant(connection_, rows.search.definition, request.candidate, params);
   const RowId proposal = put_proposal(connection_, record, rows.variant);
@@ -51,7 +73,6 @@ StoredEvaluation SqliteStore::commit(const EvaluationRecord& record) {
   put_metrics(rows);
   put_predictions(rows);
   put_journal(rows);
-  commit_with_told(transaction);
   return {.variant = rows.variant, .evaluation = rows.evaluation};
 }
 
@@ -83,6 +104,12 @@ void SqliteStore::note_llm_reward(RowId call, double reward) {
 void SqliteStore::end_llm_call(RowId call, const LlmReply& reply, double latency_ms) {
   Transaction transaction(connection_);
   db::end_llm_call(connection_, call, reply, latency_ms);
+  transaction.commit();
+}
+
+void SqliteStore::note_pool(RowId search, const PoolReport& report) {
+  Transaction transaction(connection_);
+  put_pool(connection_, search, report);
   transaction.commit();
 }
 

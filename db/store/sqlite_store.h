@@ -26,23 +26,27 @@ class SqliteStore final : public VariantStore, public AuditStore {
                      const Arch& arch) override;
   [[nodiscard]] std::vector<KnownPoint> known_points(RowId search, const std::string& source_hash) override;
   StoredEvaluation commit(const EvaluationRecord& record) override;
+  void together(const std::function<void()>& commits) override;
   void note_told(RowId evaluation, const TellRecord& told) override;
   RowId begin_llm_call(const LlmCallRecord& record) override;
   [[nodiscard]] QuestionName name_of_llm_call(RowId call) override;
   void note_llm_reward(RowId call, double reward) override;
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
+  void note_pool(RowId search, const PoolReport& report) override;
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;
   [[nodiscard]] bool audit_passed(const std::string& content_hash, const ProblemInstance& problem) override;
 
  private:
+  StoredEvaluation put(const EvaluationRecord& record);
   /// Commits, with what note_told() was given: a transaction of its own would cost another write to the disk.
   void commit_with_told(Transaction& transaction);
 
   std::filesystem::path file_;
   Connection connection_;
   std::optional<ProcessLocks> locks_;  ///< once a search began
+  bool together_ = false;              ///< within together(), whose transaction it is
   std::map<RowId, OpenSearch> searches_;
   std::vector<std::pair<RowId, TellRecord>> told_;  ///< evaluations, not stored yet
 };

@@ -22,6 +22,7 @@ NvmlFunctions functions_of(void* library) {
   load_symbol(library, "nvmlDeviceGetPowerUsage", table.power);
   load_symbol(library, "nvmlDeviceGetEnforcedPowerLimit", table.power_limit);
   load_symbol(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
+  load_symbol(library, "nvmlDeviceGetTotalEccErrors", table.memory_errors);
   load_symbol(library, "nvmlDeviceGetTotalEnergyConsumption", table.energy);
   return table;
 }

@@ -16,6 +16,7 @@ struct NvmlFunctions {
   int (*power)(void* device, unsigned* milliwatts) = nullptr;
   int (*power_limit)(void* device, unsigned* milliwatts) = nullptr;
   int (*throttle)(void* device, unsigned long long* reasons) = nullptr;
+  int (*memory_errors)(void* device, unsigned type, unsigned counter, unsigned long long* count) = nullptr;
   int (*energy)(void* device, unsigned long long* millijoules) = nullptr;  ///< since the driver was loaded
 };
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
 constexpr unsigned kGpuSensor = 0;                  // nvmlTemperatureSensors_t
+constexpr unsigned kUncorrected = 1;                // nvmlMemoryErrorType_t
+constexpr unsigned kVolatile = 0;                   // nvmlEccCounterType_t
 constexpr double kMilli = 1e-3;
 
 struct Reason {
@@ -86,6 +88,11 @@ Reading<double> NvmlProbe::power_limit_w() const {
 
 Reading<double> NvmlProbe::energy_j() const {
   return scaled<double>(get<unsigned long long>(functions_.energy, "energy counter"), kMilli);
+}
+
+Reading<std::int64_t> NvmlProbe::memory_errors() const {
+  return scaled<std::int64_t>(
+      get<unsigned long long>(functions_.memory_errors, "errors of the memory", kUncorrected, kVolatile), 1);
 }
 
 Reading<std::string> NvmlProbe::throttle_reasons() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/result.h"
@@ -36,6 +37,8 @@ class NvmlProbe {
   [[nodiscard]] Reading<double> power_limit_w() const;
   /// Of the whole device since the driver was loaded; moves on every 20 to 100 ms.
   [[nodiscard]] Reading<double> energy_j() const;
+  /// Uncorrected errors of memory with ECC since the driver was loaded.
+  [[nodiscard]] Reading<std::int64_t> memory_errors() const;
   /// Comma-separated, empty when the clocks are not held down.
   [[nodiscard]] Reading<std::string> throttle_reasons() const;
 

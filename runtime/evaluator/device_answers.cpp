@@ -29,6 +29,22 @@ constexpr Field<DeviceProgress> kProgressFields[] = {
     {"what", take::words<&DeviceProgress::what, kMaxReason>},
     {"limit_ms", take::number<&DeviceProgress::limit_ms, 0, kMaxProgressMs>}};
 
+constexpr std::int64_t kMaxCalibrationNs = 1'000'000'000;  // ten thousand times what any GPU takes
+constexpr std::int64_t kMaxClockMhz = 100'000;
+
+void take_memory_errors(const JsonReader& at, Calibration& calibration) {
+  if (at.json().is_null()) return;
+  const std::int64_t count = at.integer();
+  if (count < 0) at.fail("an integer that is not negative, or null");
+  calibration.memory_errors = count;
+}
+
+constexpr Field<Calibration> kCalibrationFields[] = {
+    {"compute_ns", take::number<&Calibration::compute_ns, 1, kMaxCalibrationNs>},
+    {"copy_ns", take::number<&Calibration::copy_ns, 1, kMaxCalibrationNs>},
+    {"memory_errors", take_memory_errors},
+    {"sm_clock_mhz", take::integer<&Calibration::sm_clock_mhz, 0, kMaxClockMhz>}};
+
 /// How a task may end in a worker; the other ends are the parent's to give.
 constexpr std::array kDeviceEnds{Status::ok,
                                  Status::invalid_candidate,
@@ -91,6 +107,14 @@ Result<std::vector<DeviceFacts>> read_devices(const Json& body) {
     return devices;
   } catch (const JsonInputError& error) {
     return InputError{error.what()};
+  }
+}
+
+Result<Calibration> read_calibration(const Json& body) {
+  try {
+    return read_fields(JsonReader(body), kCalibrationFields);
+  } catch (const JsonInputError& error) {
+    return InputError{fmt::format("calibrated: {}", error.what())};
   }
 }
 

@@ -25,6 +25,9 @@ struct DeviceProgress {
 /// The devices of a `devices` message.
 [[nodiscard]] Result<std::vector<DeviceFacts>> read_devices(const Json& body);
 
+/// A `calibrated` message.
+[[nodiscard]] Result<Calibration> read_calibration(const Json& body);
+
 /// Why something failed, as the worker says it: one line, without control characters.
 [[nodiscard]] std::string reason_in(const Json& body);
 

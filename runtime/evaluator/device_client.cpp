@@ -28,13 +28,13 @@ constexpr int kMaxProgressMessages = 1'000'000;
 
 }  // namespace
 
-DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched)
-    : argv_(std::move(argv)), watched_(watched), clock_(watched) {}
+DeviceClient::DeviceClient(std::vector<std::string> argv, bool watched, const ChildErrors* errors)
+    : argv_(std::move(argv)), watched_(watched), errors_(errors), clock_(watched) {}
 
 DeviceClient::~DeviceClient() { end_process(); }
 
 void DeviceClient::start_process() {
-  process_ = std::make_unique<WorkerProcess>(argv_);
+  process_ = std::make_unique<WorkerProcess>(argv_, kHeartbeatInterval, errors_);
   opened_ = confined_ = used_ = had_candidate_ = false;
 }
 
@@ -65,15 +65,22 @@ std::vector<DeviceFacts> DeviceClient::describe() {
 }
 
 std::vector<DeviceFacts> DeviceClient::take_devices(const WorkerReply& reply, std::uint64_t id) {
+  return take_reply(reply, id, "devices", read_devices);
+}
+
+/// What was asked between tasks. Throws Error(environment) where it is not there; the process is gone then.
+template <class Value>
+Value DeviceClient::take_reply(const WorkerReply& reply, std::uint64_t id, std::string_view type,
+                               Result<Value> (*read)(const Json&)) {
   std::string why = "the device worker did not answer";
   if (const auto* message = std::get_if<WorkerMessage>(&reply)) {
-    auto devices = read_devices(message->body);
-    if (message->id == id && message->type == "devices" && devices) return std::move(devices).value();
-    if (message->type != "devices")
+    auto value = read(message->body);
+    if (message->id == id && message->type == type && value) return std::move(value).value();
+    if (message->type != type)
       why = reason_in(message->body);
     else
       why = "the device worker broke the protocol: " +
-            (devices ? "an answer to another request" : devices.error().message);
+            (value ? "an answer to another request" : value.error().message);
   }
   if (const auto* lost = std::get_if<WorkerLost>(&reply))
     why = fmt::format("the device worker {}", lost->reason);
@@ -99,6 +106,7 @@ std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined(TimePoint now)
       fail(ExitCode::environment, "{}", hello->error().message);
     }
     greeted_ = true;
+    greeting_ = hello->value();
     described_by_ = now + kDescribeLimit;
   }
   if (described_id_ == 0) {
@@ -111,8 +119,46 @@ std::optional<std::vector<DeviceFacts>> DeviceClient::poll_joined(TimePoint now)
   return take_devices(reply, described_id_);
 }
 
+void DeviceClient::ask_calibration(const CalibrationTask& task) {
+  AK_ASSERT(process_ && !busy() && !joining_ && !calibrating(), "a device is calibrated between tasks");
+  const auto now = steady_clock::now();
+  calibration_by_ = now + kDescribeLimit;
+  calibration_end_ = now + kLongestWait;
+  calibration_id_ = send("calibrate", to_json(task));
+}
+
+/// It waits for its turn on a GPU, or has not answered yet.
+bool DeviceClient::goes_on_waiting(const WorkerReply& reply, TimePoint now) {
+  if (std::holds_alternative<WorkerTimeout>(reply)) return now < calibration_by_;
+  const auto* message = std::get_if<WorkerMessage>(&reply);
+  if (message == nullptr || message->type != "progress" || message->id != calibration_id_) return false;
+  calibration_by_ = std::min(now + kDescribeLimit, calibration_end_);
+  return now < calibration_by_;
+}
+
+std::optional<Calibration> DeviceClient::poll_calibration(TimePoint now) {
+  AK_ASSERT(calibrating(), "what was asked is answered");
+  const WorkerReply reply = process_->receive(steady_clock::now());
+  if (goes_on_waiting(reply, now)) return std::nullopt;
+  return take_reply(reply, std::exchange(calibration_id_, 0), "calibrated", read_calibration);
+}
+
+Calibration DeviceClient::calibrate(const CalibrationTask& task) {
+  ensure_process();
+  ask_calibration(task);
+  for (;;) {
+    if (auto calibration = poll_calibration(steady_clock::now())) return *calibration;
+    await_readable();
+  }
+}
+
+void DeviceClient::await_readable() const {
+  pollfd readable{.fd = descriptor(), .events = POLLIN, .revents = 0};
+  static_cast<void>(::poll(&readable, 1, kPollMs));
+}
+
 std::optional<std::string> DeviceClient::drop_if_lost() {
-  if (!process_ || busy() || joining_) return std::nullopt;
+  if (!process_ || busy() || joining_ || calibrating()) return std::nullopt;
   const WorkerReply reply = process_->receive(steady_clock::now());
   if (std::holds_alternative<WorkerTimeout>(reply)) return std::nullopt;
   drop_process();
@@ -166,7 +212,7 @@ void DeviceClient::end_process() {
 void DeviceClient::drop_process() {
   process_.reset();
   joining_ = false;
-  open_id_ = queued_id_ = 0;
+  open_id_ = queued_id_ = calibration_id_ = 0;
 }
 
 std::optional<DeviceFinish> DeviceClient::poll() {
@@ -315,8 +361,7 @@ DeviceFinish DeviceClient::run(const DeviceTask& task, TimePoint deadline) {
   start(task, deadline);
   for (;;) {
     if (auto finished = poll()) return std::move(*finished);
-    pollfd readable{.fd = descriptor(), .events = POLLIN, .revents = 0};
-    static_cast<void>(::poll(&readable, 1, kPollMs));
+    await_readable();
   }
 }
 

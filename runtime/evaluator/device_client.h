@@ -34,7 +34,9 @@ class DeviceClient {
   /// @param argv launcher, worker command and "--role device".
   /// @param watched the launcher watches the worker's kernels: these may take longer, and it is given time
   /// to write down what it saw when the worker ends.
-  explicit DeviceClient(std::vector<std::string> argv, bool watched = false);
+  /// @param errors as WorkerProcess takes it
+  explicit DeviceClient(std::vector<std::string> argv, bool watched = false,
+                        const ChildErrors* errors = nullptr);
   ~DeviceClient();
   DeviceClient(const DeviceClient&) = delete;
   DeviceClient& operator=(const DeviceClient&) = delete;
@@ -50,6 +52,16 @@ class DeviceClient {
   /// What join() asked for, once it is there. Throws Error(environment) when the worker is lost or refuses; it is
   /// gone then. So it is when it has greeted and does not say within a minute what it sees.
   [[nodiscard]] std::optional<std::vector<DeviceFacts>> poll_joined(TimePoint now);
+  /// Asks what the program of calibrations takes on a device, without waiting, of a process that has had no problem.
+  /// Requires a process that has joined, and !busy().
+  void ask_calibration(const CalibrationTask& task);
+  [[nodiscard]] bool calibrating() const noexcept { return calibration_id_ != 0; }
+  /// What ask_calibration() asked for, once it is there. Throws as poll_joined() does.
+  [[nodiscard]] std::optional<Calibration> poll_calibration(TimePoint now);
+  /// Both at once: waits for it.
+  [[nodiscard]] Calibration calibrate(const CalibrationTask& task);
+  /// What the process that has joined greeted with.
+  [[nodiscard]] const Json& greeting() const noexcept { return greeting_; }
   /// Between tasks: notices that the worker has gone meanwhile, or says what it was not asked, and forgets it. Why, if
   /// so.
   [[nodiscard]] std::optional<std::string> drop_if_lost();
@@ -87,6 +99,10 @@ class DeviceClient {
   void start_process();
   void ensure_process();
   [[nodiscard]] std::vector<DeviceFacts> take_devices(const WorkerReply& reply, std::uint64_t id);
+  [[nodiscard]] bool goes_on_waiting(const WorkerReply& reply, TimePoint now);
+  template <class Value>
+  [[nodiscard]] Value take_reply(const WorkerReply& reply, std::uint64_t id, std::string_view type,
+                                 Result<Value> (*read)(const Json&));
   void drop_process();
   void end_process();
   void begin(std::uint64_t task, TimePoint deadline, bool opening);
@@ -100,17 +116,23 @@ class DeviceClient {
   DeviceFinish break_off(const std::string& breach);
   std::optional<DeviceFinish> expire();
   DeviceFinish lose(const WorkerLost& lost);
+  void await_readable() const;
   DeviceFinish finish(DeviceAnswer answer);
   DeviceFinish finish(Status status, std::string message);
 
   std::vector<std::string> argv_;
   bool watched_;
+  const ChildErrors* errors_;
   std::unique_ptr<WorkerProcess> process_;
   std::shared_ptr<const OpenProblem> problem_;
-  bool joining_ = false;            ///< an answer to join() is awaited
-  bool greeted_ = false;            ///< the process that joins has answered hello
-  std::uint64_t described_id_ = 0;  ///< of what join() asked; 0: nothing
-  TimePoint described_by_ = {};     ///< when that has to be answered, once it has greeted
+  bool joining_ = false;  ///< an answer to join() is awaited
+  Json greeting_;
+  bool greeted_ = false;              ///< the process that joins has answered hello
+  std::uint64_t described_id_ = 0;    ///< of what join() asked; 0: nothing
+  TimePoint described_by_ = {};       ///< when that has to be answered, once it has greeted
+  std::uint64_t calibration_id_ = 0;  ///< of what ask_calibration() asked; 0: nothing
+  TimePoint calibration_by_ = {},
+            calibration_end_ = {};  ///< when that has to be answered; moved on until the end
   bool opened_ = false;             ///< by the running process; true once asked for
   bool confined_ = false;  ///< the running process has opened a problem, and can start no other process since
   bool used_ = false;      ///< the running process has had a task, and with it perhaps a candidate

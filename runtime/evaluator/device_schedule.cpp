@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/device_schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -36,6 +38,7 @@ EvaluationJob* DeviceSchedule::next_job(const DeviceLine& line) const {
 bool DeviceSchedule::may_run(const EvaluationJob& job, const DeviceLine& line) const {
   if (!job.problem->ready() || same_program_runs(job)) return false;
   if (is_kept_elsewhere(job, line)) return false;
+  if (!job.request.place.empty()) return job.request.place == line.place.name;
   if (job.asks_its_own()) return pool_.decides(line);
   return job.lost_on != &line || !pool_.has_other(line);
 }
@@ -57,14 +60,32 @@ bool DeviceSchedule::same_program_runs(const EvaluationJob& job) const {
   });
 }
 
+bool DeviceSchedule::has_place(const std::string& name) const {
+  return std::ranges::any_of(pool_.lines(), [&](const DeviceLine& line) { return line.place.name == name; });
+}
+
 void DeviceSchedule::feed() {
+  give_up_on_absent_places();
   for (DeviceLine& line : pool_.lines()) feed(line);
+}
+
+// No other device can take its task, and who asked may ask at another place.
+void DeviceSchedule::give_up_on_absent_places() {
+  const auto is_absent = [&](const EvaluationJob& job) {
+    return !job.request.place.empty() && std::ranges::none_of(pool_.lines(), [&](const DeviceLine& line) {
+      return line.place.name == job.request.place && pool_.awaited(line);
+    });
+  };
+  while (EvaluationJob* job = waiting_.next(is_absent)) {
+    waiting_.remove(*job);
+    give_up(*job, fmt::format("the device of {} has gone", job->request.place));
+  }
 }
 
 void DeviceSchedule::feed(DeviceLine& line) {
   if (line.client.busy()) {
     // With several devices the task had better wait for the first that is free.
-    if (pool_.lines().size() == 1) queue_on(line);
+    if (pool_.lines().size() == 1 && !pool_.calibration_is_due(line)) queue_on(line);
     return;
   }
   requeue_lost_task(line);
@@ -113,7 +134,7 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
   if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
     if (lost_before) {
-      give_up(*job, error);
+      give_up(*job, error.what());
     } else {
       job->lost_on = &line;
       waiting_.add_first(*job);
@@ -122,12 +143,12 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   pool_.note_loss(line, error.what());
 }
 
-void DeviceSchedule::give_up(EvaluationJob& job, const Error& error) {
+void DeviceSchedule::give_up(EvaluationJob& job, std::string why) {
   Finished& ended = given_up_.emplace_back();
   ended.job = &job;
   ended.finish.answer.outcome = {.status = Status::infrastructure_error,
                                  .stage = StageId::check,
-                                 .message = error.what(),
+                                 .message = std::move(why),
                                  .diagnostics = {}};
 }
 
@@ -214,7 +235,9 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
     mark_started(*line.running);
   }
   if (ended == nullptr) return std::nullopt;  // cancelled
+  if (!lost) ++line.answers;
   ended->result.device = pool_.other_device(line);
+  if (pool_.pooled()) ended->result.place = line.place.name;
   return Finished{.job = ended, .finish = std::move(finish), .lost_on = lost ? &line : nullptr};
 }
 

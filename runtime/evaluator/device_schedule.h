@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
@@ -33,10 +34,14 @@ class DeviceSchedule {
   DeviceSchedule(const EvaluatorOptions& options, ProblemHistories& histories, EndWithoutRun end_without_run);
 
   [[nodiscard]] bool has_device() const { return !pool_.lines().empty(); }
+  /// A device may be at a place of that name.
+  [[nodiscard]] bool has_place(const std::string& name) const;
   /// That can take a task now or have one.
   [[nodiscard]] int devices() const { return pool_.present(); }
   /// What launch plans see of the device; of the target's where there is none.
   [[nodiscard]] const DeviceFacts& facts() const { return pool_.facts(); }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const { return pool_.places(); }
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() { return pool_.take_calibrations(); }
   [[nodiscard]] const Environment& environment() const { return environment_; }
 
   /// The job waits for a device from now on, and stays where it is until it is removed or finished.
@@ -85,7 +90,8 @@ class DeviceSchedule {
   void run_next(DeviceLine& line);
   void requeue_lost_task(DeviceLine& line);
   void survive(DeviceLine& line, const Error& error);
-  void give_up(EvaluationJob& job, const Error& error);
+  void give_up(EvaluationJob& job, std::string why);
+  void give_up_on_absent_places();
   void ask_for_fresh_process(DeviceLine& line, EvaluationJob& job);
   [[nodiscard]] bool is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const;
   void release(const EvaluationJob& job);
@@ -100,7 +106,7 @@ class DeviceSchedule {
   Environment environment_;
   DeviceTasks tasks_;
   WaitingJobs waiting_;
-  std::deque<Finished> given_up_;  ///< which no device could run
+  std::deque<Finished> given_up_;  ///< which no device could run, or not the one that was asked for
 };
 
 }  // namespace ak::runtime

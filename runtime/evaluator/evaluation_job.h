@@ -46,7 +46,8 @@ struct EvaluationJob {
   }
   /// What is asked for is not a plain result, that another of the same program could stand for.
   [[nodiscard]] bool asks_its_own() const {
-    return request.rival || !request.library.empty() || request.profile || wants_changing_inputs();
+    return request.rival || !request.library.empty() || request.profile || !request.place.empty() ||
+           wants_changing_inputs();
   }
   [[nodiscard]] bool is_built() const { return result.build && (!request.rival || rival_build); }
 };

@@ -8,7 +8,8 @@ void KnownPrograms::remember(const std::string& candidate, const EvaluationResul
   entry->second = {.name = candidate,
                    .measurements = result.measurements,
                    .score_ns = result.score_ns,
-                   .device = result.device};
+                   .device = result.device,
+                   .place = result.place};
   for (Measurement& measurement : entry->second.measurements) measurement.line_counts.clear();
   if (!added) return;
   order_.push_back(result.program);

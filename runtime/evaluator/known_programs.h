@@ -26,6 +26,7 @@ class KnownPrograms {
     std::vector<Measurement> measurements;
     std::optional<double> score_ns;
     std::shared_ptr<const DeviceFacts> device = nullptr;  ///< as EvaluationResult::device
+    std::string place = {};                               ///< as EvaluationResult::place
   };
 
   /// Under `result.program`, in place of what was known of it.

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text/suggest.h"
 #include "runtime/evaluator/candidate_builds.h"
 #include "runtime/evaluator/device_schedule.h"
@@ -52,6 +53,10 @@ class LocalEvaluator final : public Evaluator {
   void cancel(Ticket ticket) override;
   void recall(const Completed& completed) override;
   [[nodiscard]] EvaluatorCapabilities capabilities() const override;
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return devices_.pool_places(); }
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() override {
+    return devices_.take_calibrations();
+  }
 
  private:
   [[nodiscard]] bool executes(const Arch& arch) const;
@@ -117,6 +122,8 @@ Ticket LocalEvaluator::submit(EvaluationRequest request) {
   AK_ASSERT(request.problem != nullptr, "a request names its problem");
   // An unknown name is the caller's mistake.
   static_cast<void>(select_workloads(*request.problem, request.workloads, options_.device));
+  if (!request.place.empty() && !devices_.has_place(request.place))
+    fail(ExitCode::usage, "there is no place {} in this pool", request.place);
   auto job = std::make_unique<EvaluationJob>();
   job->ticket = ++last_ticket_;
   job->request = std::move(request);
@@ -202,7 +209,7 @@ std::optional<Outcome> LocalEvaluator::judge(EvaluationJob& job) {
   }
   job.result.score_ns = score_of(job);
   if (job.result.score_ns) history(request).note_score(job.result);
-  if (!request.rival && request.library.empty() && !request.profile)
+  if (!request.rival && request.library.empty() && !request.profile && request.place.empty())
     known_.remember(request.candidate.name, job.result);
   if (request.depth == Depth::time) history(request).hand_over_baselines(job.result);
   return std::nullopt;
@@ -287,6 +294,7 @@ bool LocalEvaluator::end_without_run(EvaluationJob& job) {
   job.result.measurements = known->measurements;
   job.result.score_ns = known->score_ns;
   job.result.device = known->device;
+  job.result.place = known->place;
   finish(job,
          ended_as(Status::duplicate, StageId::resources,
                   fmt::format("the same program and launches as '{}', whose results are used", known->name)));
@@ -330,6 +338,7 @@ EvaluatorActivity LocalEvaluator::activity() const {
     activity.built += job->is_built();
     if (job->problem != nullptr && !job->problem->ready()) activity.references_built = false;
   }
+  activity.pool = devices_.pool_places();
   return activity;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/evaluation.h"
+#include "runtime/fleet/device_calibrations.h"
 #include "runtime/reference/python_installation.h"
 
 namespace ak::runtime {
@@ -29,9 +30,10 @@ inline constexpr int kMaxEmulators = 16;
 
 /// What an evaluator has in hand.
 struct EvaluatorActivity {
-  bool references_built = true;  ///< of every problem that an evaluation in hand runs
-  int in_hand = 0;               ///< evaluations that have not ended
-  int built = 0;                 ///< of these, those whose program is built
+  bool references_built = true;      ///< of every problem that an evaluation in hand runs
+  int in_hand = 0;                   ///< evaluations that have not ended
+  int built = 0;                     ///< of these, those whose program is built
+  std::vector<PoolPlace> pool = {};  ///< empty: there is none
 };
 
 using OnEvaluatorWait = std::function<void(const EvaluatorActivity&)>;
@@ -42,6 +44,9 @@ struct DevicePlace {
   std::vector<std::string> worker_command;  ///< as EvaluatorOptions::worker_command; empty: that one
   int ordinal = 0;                          ///< of the GPUs that its worker sees
   bool connects = false;  ///< a worker of somebody else's takes the place, and may be another each time
+
+  /// A device of this machine, whose worker is this program's own.
+  [[nodiscard]] bool own() const { return worker_command.empty(); }
 };
 
 struct EvaluatorOptions {
@@ -51,6 +56,7 @@ struct EvaluatorOptions {
   /// Several devices that candidates are spread over, in place of the one of `ordinal` or as many CPU devices as there
   /// are cores. The first decides: what is compared or measured for good is run there, and facts are its facts.
   std::vector<DevicePlace> pool = {};
+  std::chrono::milliseconds calibration_interval = kCalibrationInterval;  ///< of the devices of a pool
   int max_emulators = kMaxEmulators;
   int compile_workers = 0;          ///< 0: one per core, at most 16
   std::filesystem::path cache_dir;  ///< empty: no cache on disk

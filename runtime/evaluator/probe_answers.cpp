@@ -31,6 +31,22 @@ struct CountersGreeting {
 constexpr Field<CountersGreeting> kCountersFields[] = {
     {"obstacle", take::words<&CountersGreeting::obstacle, kMaxProbeText>}};
 
+constexpr std::size_t kMaxVersion = 40;                     // "1.0.0-rc1"
+constexpr std::int64_t kLatestMs = 32'503'680'000'000;      // the year 3000
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;  // more than any disk has
+
+void take_free_bytes(const JsonReader& at, WorkerMachine& machine) {
+  if (at.json().is_null()) return;
+  const std::int64_t bytes = at.integer();
+  if (bytes < 0 || bytes > kMostBytes) at.fail("a number of bytes, or null");
+  machine.free_bytes = bytes;
+}
+
+constexpr Field<WorkerMachine> kMachineFields[] = {
+    {"version", take::words<&WorkerMachine::version, kMaxVersion>},
+    {"unix_ms", take::integer<&WorkerMachine::unix_ms, 0, kLatestMs>},
+    {"free_bytes", take_free_bytes}};
+
 InputError broken(const JsonInputError& error) {
   return InputError{fmt::format("broke the protocol: hello: {}", error.what())};
 }
@@ -40,6 +56,14 @@ InputError broken(const JsonInputError& error) {
 Result<std::vector<ProtectionReport>> read_protections(const Json& hello) {
   try {
     return read_fields(JsonReader(hello), kSandboxFields).protections;
+  } catch (const JsonInputError& error) {
+    return broken(error);
+  }
+}
+
+Result<WorkerMachine> read_worker_machine(const Json& hello) {
+  try {
+    return read_fields(JsonReader(hello), kMachineFields);
   } catch (const JsonInputError& error) {
     return broken(error);
   }

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <string>
 
+#include "core/pool.h"
+
 namespace ak::runtime {
 
-/// The circuit breaker of one device of a pool: a device that loses worker after worker rests, longer each time, and
-/// is then tried with one task. A verdict closes it. One thread.
+/// The circuit breaker of one device of a pool: a device that loses worker after worker, or whose calibration drifts,
+/// rests, longer each time, and is then tried with one task. A verdict closes it. One thread.
 class DeviceBreaker {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -27,6 +29,12 @@ class DeviceBreaker {
   bool note_loss(TimePoint now);
   /// What is there now is of no use, and something else may be there later: as a loss that was one too many.
   void rest(TimePoint now);
+  /// Open while it rests, or has left; half open from a rest on until the next answer.
+  [[nodiscard]] BreakerState state(TimePoint now) const {
+    if (left_) return BreakerState::open;
+    if (losses_ < kTolerated) return BreakerState::closed;
+    return now < rests_until_ ? BreakerState::open : BreakerState::half_open;
+  }
   /// It takes no part in this pool any more.
   void leave() { left_ = true; }
 

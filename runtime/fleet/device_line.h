@@ -25,9 +25,19 @@ struct DeviceLine {
   const DevicePlace place;
   DeviceClient client;
   std::shared_ptr<const DeviceFacts> device;  ///< null: its worker has not said yet which it is
+  std::shared_ptr<const DeviceFacts>
+      found;  ///< what it is once its calibration has passed; null: none is awaited
+  /// That it had last; kept while it is calibrated again, so that no other place takes its GPU meanwhile. Null: none, or
+  /// the worker elsewhere that had it was lost.
+  std::shared_ptr<const DeviceFacts> known;
   DeviceBreaker breaker;
   std::chrono::steady_clock::time_point seen = {};  ///< when it last had a worker
   std::string objection;                            ///< why what joined last could not stay; empty: it did
+  std::string trouble;                              ///< why it rests, or rested last
+  int sm_clock_mhz = 0;                             ///< at its last calibration; 0: not known
+  int answers = 0;
+  std::chrono::steady_clock::duration present =
+      {};  ///< time in all that it had a worker, or would soon again
 
   EvaluationJob* running = nullptr;           ///< null: none, or a baseline
   EvaluationJob* queued = nullptr;            ///< sent ahead; null: none

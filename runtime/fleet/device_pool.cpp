@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -61,17 +62,32 @@ auto model_of(const DeviceFacts& device) {
 
 }  // namespace
 
+std::vector<DevicePlace> numbered(std::vector<DevicePlace> places) {
+  std::map<std::string, int> same, number;
+  for (const DevicePlace& place : places) ++same[place.name];
+  for (DevicePlace& place : places)
+    if (same[place.name] > 1) place.name = fmt::format("{} ({})", place.name, ++number[place.name]);
+  return places;
+}
+
+bool same_model(const DeviceFacts& one, const DeviceFacts& other) { return model_of(one) == model_of(other); }
+
 DevicePool::DevicePool(const EvaluatorOptions& options)
     : options_(options),
       pooled_(!options.pool.empty()),
       facts_(std::make_shared<const DeviceFacts>(facts_without_gpu(options))),
+      calibrations_(options.calibration_interval),
       checked_(steady_clock::now()),
       present_(checked_) {
-  for (const DevicePlace& place : pooled_ ? options.pool : own_devices(options)) {
+  for (const DevicePlace& place : pooled_ ? numbered(options.pool) : own_devices(options)) {
     DeviceLine& line = lines_.emplace_back(place, device_command(options, place), options.watched);
     if (!pooled_) line.device = facts_;
   }
   if (options.device == DeviceKind::cuda) open_first();
+  // Costs are exact and the same everywhere, so that a worker of this program here knows what others have to say.
+  if (pooled_ && options.device == DeviceKind::emulator)
+    calibrations_.expect_cost(
+        DeviceClient(device_command(options, {})).calibrate({DeviceKind::emulator, options.target, 0}));
 }
 
 void DevicePool::open_first() {
@@ -81,8 +97,10 @@ void DevicePool::open_first() {
   if (found == nullptr)
     fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", first.place.ordinal,
          devices.size());
-  first.device = facts_ = std::make_shared<const DeviceFacts>(*found);
-  first.seen = steady_clock::now();
+  facts_ = std::make_shared<const DeviceFacts>(*found);
+  if (!pooled_) return settle(first, facts_);
+  first.found = facts_;
+  judge(first, first.client.calibrate(calibration_of(first)));
 }
 
 bool DevicePool::usable(const DeviceLine& line) const {
@@ -103,9 +121,20 @@ bool DevicePool::ready(DeviceLine& line) {
   if (const auto reason = line.client.drop_if_lost()) note_loss(line, *reason);
   // A worker elsewhere may come back on another GPU.
   if (!line.client.has_process()) line.device.reset();
+  // Its own place may have joined later.
+  if (const auto wrong = line.device ? same_gpu(line, *line.device) : std::nullopt) {
+    turn_away(line, *wrong);
+    line.device.reset();
+  }
   const bool passes = line.breaker.lets_pass(steady_clock::now());
+  // By a new process: one that has run a candidate may say what that likes.
+  if (passes && calibration_is_due(line)) {
+    line.client.abandon();
+    line.device.reset();
+  }
   if (line.device) return passes;
-  if (passes && !line.client.joining()) line.client.join(options_.device == DeviceKind::cuda);
+  if (passes && !line.client.joining() && !line.client.calibrating())
+    line.client.join(options_.device == DeviceKind::cuda);
   return false;
 }
 
@@ -124,8 +153,14 @@ bool DevicePool::has_other(const DeviceLine& line) const {
   return std::ranges::any_of(lines_, [&](const DeviceLine& one) { return &one != &line && usable(one); });
 }
 
+bool DevicePool::calibration_is_due(const DeviceLine& line) const {
+  return pooled_ && line.device && calibrations_.is_due(line.place.name, *line.device, steady_clock::now());
+}
+
 void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
   if (!pooled_) return;
+  line.trouble = reason;
+  if (!line.place.own()) line.known.reset();
   last_reason_ = fmt::format("{}: {}", line.place.name, reason);
   const auto now = steady_clock::now();
   if (!line.breaker.note_loss(now)) return;
@@ -135,8 +170,10 @@ void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
 
 void DevicePool::poll() {
   if (!pooled_) return;
-  for (DeviceLine& line : lines_)
+  for (DeviceLine& line : lines_) {
     if (line.client.joining()) take_joined(line);
+    if (line.client.calibrating()) take_calibrated(line);
+  }
   check_presence();
 }
 
@@ -149,14 +186,49 @@ void DevicePool::take_joined(DeviceLine& line) {
 }
 
 void DevicePool::admit(DeviceLine& line, const std::vector<DeviceFacts>& devices) {
-  if (options_.device == DeviceKind::emulator) return settle(line, facts_);
+  if (options_.device == DeviceKind::emulator) return begin_lease(line, facts_);
   const DeviceFacts* found = find_ordinal(devices, line.place.ordinal);
   if (const auto wrong = objection(line, found)) return turn_away(line, *wrong);
-  settle(line, std::make_shared<const DeviceFacts>(*found));
+  begin_lease(line, std::make_shared<const DeviceFacts>(*found));
+}
+
+// The worker at a place of CPU devices may be another one each time, and is asked each time.
+void DevicePool::begin_lease(DeviceLine& line, std::shared_ptr<const DeviceFacts> device) {
+  const bool is_known = options_.device == DeviceKind::cuda;
+  if (is_known && !calibrations_.is_due(line.place.name, *device, steady_clock::now()))
+    return settle(line, std::move(device));
+  line.found = std::move(device);
+  line.client.ask_calibration(calibration_of(line));
+}
+
+CalibrationTask DevicePool::calibration_of(const DeviceLine& line) const {
+  const bool gpu = options_.device == DeviceKind::cuda;
+  return {.device = options_.device, .arch = options_.target, .ordinal = gpu ? line.place.ordinal : 0};
+}
+
+void DevicePool::take_calibrated(DeviceLine& line) {
+  try {
+    if (const auto read = line.client.poll_calibration(steady_clock::now())) judge(line, *read);
+  } catch (const Error& error) {
+    line.found.reset();
+    note_loss(line, error.what());
+  }
+}
+
+void DevicePool::judge(DeviceLine& line, const Calibration& read) {
+  const auto now = steady_clock::now();
+  CalibrationRecord record =
+      calibrations_.judge(line.place.name, std::exchange(line.found, nullptr), read, now);
+  line.sm_clock_mhz = read.sm_clock_mhz;
+  if (record.objection.empty())
+    settle(line, record.device);
+  else
+    turn_away(line, {record.objection, false});
+  calibrated_.push_back(std::move(record));
 }
 
 void DevicePool::settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device) {
-  line.device = std::move(device);
+  line.device = line.known = std::move(device);
   line.seen = steady_clock::now();
   line.objection.clear();
 }
@@ -166,18 +238,30 @@ std::optional<DevicePool::Objection> DevicePool::objection(const DeviceLine& lin
   const bool lasts = !line.place.connects;
   if (found == nullptr)
     return Objection{fmt::format("the driver reports no CUDA device {}", line.place.ordinal), lasts};
-  if (model_of(*found) != model_of(*facts_))
+  if (!same_model(*found, *facts_))
     return Objection{
         fmt::format("it is a {}, and this run compares times of a {}", found->name, facts_->name), lasts};
-  for (const DeviceLine& other : lines_)
+  return same_gpu(line, *found);
+}
+
+/// Of the places that one GPU seems to be at it belongs to the first; but to this machine's own rather than to a worker
+/// elsewhere, which may say that it is any.
+std::optional<DevicePool::Objection> DevicePool::same_gpu(const DeviceLine& line,
+                                                          const DeviceFacts& device) const {
+  for (const DeviceLine& other : lines_) {
+    if (&other == &line || device.uuid.empty() || (line.place.own() && !other.place.own())) continue;
     // It may have left the other line, which has not noticed yet.
-    if (&other != &line && other.device && !found->uuid.empty() && other.device->uuid == found->uuid)
-      return Objection{fmt::format("it is the same GPU as {}", other.place.name), false};
+    for (const auto& has : {other.device, other.found, other.known})
+      if (has && has->uuid == device.uuid)
+        return Objection{fmt::format("it is the same GPU as {}", other.place.name), false};
+  }
   return std::nullopt;
 }
 
 void DevicePool::turn_away(DeviceLine& line, const Objection& objection) {
   line.client.abandon();
+  line.trouble = objection.why;
+  if (!line.place.own()) line.known.reset();
   objection.lasts ? line.breaker.leave() : line.breaker.rest(steady_clock::now());
   last_reason_ = fmt::format("{}: {}", line.place.name, objection.why);
   if (std::exchange(line.objection, objection.why) == objection.why) return;  // it was said
@@ -186,9 +270,12 @@ void DevicePool::turn_away(DeviceLine& line, const Objection& objection) {
 
 void DevicePool::check_presence() {
   const auto now = steady_clock::now();
-  bool any = now - std::exchange(checked_, now) > kGap;
+  const auto passed = now - std::exchange(checked_, now);
+  bool any = passed > kGap;
   for (DeviceLine& line : lines_) {
-    if (!line.client.busy() && (line.device == nullptr || !line.client.has_process())) continue;
+    if (now - line.seen < kAbsence) line.present += passed;
+    const bool works = line.client.busy() || line.client.calibrating();
+    if (!works && (line.device == nullptr || !line.client.has_process())) continue;
     line.seen = now;
     any = true;
   }
@@ -198,9 +285,40 @@ void DevicePool::check_presence() {
          kLongestAbsence.count(), last_reason_);
 }
 
+PoolPlace DevicePool::report_of(const DeviceLine& line) const {
+  const auto now = steady_clock::now();
+  PoolPlace place{.place = line.place.name,
+                  .own = line.place.own(),
+                  .device = line.device ? line.device : line.found,
+                  .doing = "waits",
+                  .breaker = line.breaker.state(now),
+                  .sm_clock_mhz = line.sm_clock_mhz,
+                  .answers = line.answers,
+                  .present = line.present};
+  const bool rests = line.breaker.has_left() || !line.breaker.lets_pass(now);
+  if (!place.device && !rests) place.device = line.known;
+  if (line.client.busy())
+    place.doing = line.baseline_of != nullptr ? "measures baselines" : "evaluates";
+  else if (line.client.calibrating())
+    place.doing = "calibrates";
+  else if (rests)
+    place.doing = line.breaker.has_left() ? "left out" : "rests";
+  else if (line.device == nullptr)
+    place.doing = "joins";
+  if (rests) place.reason = line.trouble;
+  return place;
+}
+
+std::vector<PoolPlace> DevicePool::places() const {
+  std::vector<PoolPlace> places;
+  if (!pooled_) return places;
+  for (const DeviceLine& line : lines_) places.push_back(report_of(line));
+  return places;
+}
+
 void DevicePool::add_descriptors(std::vector<pollfd>& descriptors) const {
   for (const DeviceLine& line : lines_)
-    if (line.client.busy() || line.client.joining())
+    if (line.client.busy() || line.client.joining() || line.client.calibrating())
       descriptors.push_back({.fd = line.client.descriptor(), .events = POLLIN, .revents = 0});
 }
 

@@ -8,20 +8,28 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/fleet/device_calibrations.h"
 #include "runtime/fleet/device_line.h"
 
 namespace ak::runtime {
 
+/// Times of the two may be compared.
+[[nodiscard]] bool same_model(const DeviceFacts& one, const DeviceFacts& other);
+/// The places, each with a name of its own.
+[[nodiscard]] std::vector<DevicePlace> numbered(std::vector<DevicePlace> places);
+
 /// The devices of an evaluator: one GPU, several CPU devices of this machine, or a pool (EvaluatorOptions::pool). The
 /// workers of a pool join while it is used already, and again when they were lost; what joins has to be of the first
-/// one's model and no other line's GPU. One thread.
+/// one's model and no other line's GPU, and is calibrated, again and again. One thread.
 class DevicePool {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// Starts the worker of the first GPU and waits until it has said what it is; the others start when they are needed.
+  /// Starts the worker of the first GPU and waits until it has said what it is and is calibrated; on CPU devices, until a
+  /// worker of this program here has said what a calibration costs. The others start when they are needed.
   /// Throws Error(usage) when there is no GPU of that ordinal, Error(environment) with the driver's reason when there
   /// is none at all.
   explicit DevicePool(const EvaluatorOptions& options);
@@ -46,6 +54,12 @@ class DevicePool {
   [[nodiscard]] bool has_other(const DeviceLine& line) const;
 
   void note_answer(DeviceLine& line) { line.breaker.note_answer(); }
+  /// The device has to be calibrated before its next task.
+  [[nodiscard]] bool calibration_is_due(const DeviceLine& line) const;
+  /// What each of its places does; none where there is no pool.
+  [[nodiscard]] std::vector<PoolPlace> places() const;
+  /// Those since the last call.
+  [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() { return std::exchange(calibrated_, {}); }
   void note_loss(DeviceLine& line, const std::string& reason);
 
   /// Takes in the workers that join. Throws Error(environment) when no device of a pool has answered for minutes.
@@ -64,6 +78,12 @@ class DevicePool {
     bool lasts = false;  ///< trying again is of no use
   };
   [[nodiscard]] std::optional<Objection> objection(const DeviceLine& line, const DeviceFacts* found) const;
+  [[nodiscard]] std::optional<Objection> same_gpu(const DeviceLine& line, const DeviceFacts& device) const;
+  void begin_lease(DeviceLine& line, std::shared_ptr<const DeviceFacts> device);
+  void take_calibrated(DeviceLine& line);
+  void judge(DeviceLine& line, const Calibration& read);
+  [[nodiscard]] CalibrationTask calibration_of(const DeviceLine& line) const;
+  [[nodiscard]] PoolPlace report_of(const DeviceLine& line) const;
   static void settle(DeviceLine& line, std::shared_ptr<const DeviceFacts> device);
   void turn_away(DeviceLine& line, const Objection& objection);
   void check_presence();
@@ -72,7 +92,9 @@ class DevicePool {
   const bool pooled_;
   std::shared_ptr<const DeviceFacts> facts_;
   std::deque<DeviceLine> lines_;
-  TimePoint checked_, present_;  ///< when check_presence() ran last, and found a device
+  DeviceCalibrations calibrations_;
+  std::vector<CalibrationRecord> calibrated_;  ///< not reported yet
+  TimePoint checked_, present_;                ///< when check_presence() ran last, and found a device
   std::string last_reason_ = "none has joined";
 };
 

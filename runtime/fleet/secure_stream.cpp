@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "runtime/fleet/token_file.h"
 
 namespace ak::runtime {
 namespace {
@@ -20,9 +21,6 @@ namespace {
 using std::chrono::steady_clock;
 using TimePoint = steady_clock::time_point;
 
-// As many as 192 bits in base64: a token is drawn, not thought of.
-constexpr std::size_t kTokenCharacters = 32;
-constexpr std::size_t kMostTokenBytes = 4'096;
 constexpr std::string_view kTokenPurpose = "AlphaKernel fleet token 1", kGreeting = "AKFLEET1";
 constexpr std::size_t kLengthBytes = 4, kReadBytes = std::size_t{1} << 16;
 constexpr std::size_t kSealBytes = crypto_secretstream_xchacha20poly1305_ABYTES;
@@ -132,18 +130,7 @@ void write_fleet_token(const std::filesystem::path& file) {
 }
 
 FleetToken::FleetToken(const std::filesystem::path& file) {
-  constexpr const char* kHow = "make one with: (umask 077; head -c 32 /dev/urandom | base64 > token)";
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0)
-    fail(ExitCode::bad_input, "the token file {}: {}; {}", file.string(), std::strerror(errno), kHow);
-  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    fail(ExitCode::bad_input, "the token file {} may be used by others: chmod 600 {}", file.string(),
-         file.string());
-  std::string text = read_file(file, kMostTokenBytes);
-  text.erase(text.find_last_not_of(" \t\r\n") + 1);
-  if (text.size() < kTokenCharacters)
-    fail(ExitCode::bad_input, "the token in {} has {} characters, and {} are needed; {}", file.string(),
-         text.size(), kTokenCharacters, kHow);
+  std::string text = read_token(file);
   AK_ASSERT(sodium_init() >= 0, "libsodium could not be initialised");
   crypto_generichash(key_.data(), key_.size(), raw(std::string_view(text)), text.size(), raw(kTokenPurpose),
                      kTokenPurpose.size());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/child_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -74,6 +76,7 @@ constexpr std::string_view kForWorkers[] = {"PATH",
                                             "LSAN_OPTIONS",
                                             "TSAN_OPTIONS",
                                             "UBSAN_OPTIONS"};
+constexpr std::size_t kErrorBytes = 64u << 10;  // more than any program says before it gives up (chosen)
 // What srun and ssh know their user and job by.
 constexpr std::string_view kForLaunchers[] = {"HOME",          "USER",       "LOGNAME", "SHELL",
                                               "SSH_AUTH_SOCK", "KRB5CCNAME", "SLURM_*"};
@@ -107,7 +110,21 @@ std::vector<std::string> child_environment(bool launcher, std::span<const std::s
   return result;
 }
 
-StartedChild start_child(std::vector<std::string> argv) {
+ChildErrors::ChildErrors() : memory_(::memfd_create("errors", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  const bool made = memory_ && ::ftruncate(memory_.get(), kErrorBytes) == 0 &&
+                    ::fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0;
+  if (!made)
+    fail(ExitCode::environment, "making memory for the errors of a worker: {}", std::strerror(errno));
+}
+
+std::string ChildErrors::text() const {
+  std::string bytes(kErrorBytes, '\0');
+  const ssize_t count = ::pread(memory_.get(), bytes.data(), bytes.size(), 0);
+  bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return bytes.substr(0, bytes.find('\0'));
+}
+
+StartedChild start_child(std::vector<std::string> argv, const ChildErrors* errors) {
   std::array<int, 2> ends{};
   // A socket rather than pipes: MSG_NOSIGNAL spares the whole process a SIGPIPE disposition.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -119,7 +136,10 @@ StartedChild start_child(std::vector<std::string> argv) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) fail(ExitCode::environment, "starting {}: {}", argv[0], std::strerror(errno));
-  if (child == 0) become(childs.get(), parent, words.data(), variables.data());
+  if (child == 0) {
+    if (errors != nullptr) ::dup2(errors->descriptor(), STDERR_FILENO);
+    become(childs.get(), parent, words.data(), variables.data());
+  }
   ::setpgid(child, child);  // whichever of the two calls comes first
   return {.pid = child, .socket = std::move(ours)};
 }

@@ -22,10 +22,21 @@ struct StartedChild {
   FileDescriptor socket;  ///< blocking; of the caller
 };
 
+/// Keeps the first 64 KiB of what children write to their standard error, and refuses them the rest.
+class ChildErrors {
+ public:
+  ChildErrors();
+  [[nodiscard]] int descriptor() const { return memory_.get(); }
+  [[nodiscard]] std::string text() const;
+
+ private:
+  FileDescriptor memory_;
+};
+
 /// Starts a program in a process group of its own, with child_environment() and no other descriptor than standard
-/// error. The system kills it when the calling thread ends, which has to reap it. Throws Error(environment); a program
+/// error, which is this process's or the one of `errors`. The system kills it when the calling thread ends, which has to reap it. Throws Error(environment); a program
 /// that cannot be started ends with kExitNotStarted.
-[[nodiscard]] StartedChild start_child(std::vector<std::string> argv);
+[[nodiscard]] StartedChild start_child(std::vector<std::string> argv, const ChildErrors* errors = nullptr);
 
 /// Waits until a child can be reaped, without reaping: its process group stays the caller's to kill until then. False
 /// when it still runs after `limit`.

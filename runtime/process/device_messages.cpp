@@ -256,6 +256,23 @@ bool works_in_place(const OpenProblem& problem) {
   return std::ranges::any_of(problem.tensors, [](const TensorLayout& t) { return !t.alias_of.empty(); });
 }
 
+Json to_json(const CalibrationTask& task) {
+  return {{"device", ak::to_string(task.device)}, {"arch", task.arch.sm()}, {"ordinal", task.ordinal}};
+}
+
+CalibrationTask calibration_task_from_json(const Json& json) {
+  return {.device = device_from(json.at("device")),
+          .arch = arch_from(json.at("arch")),
+          .ordinal = json.at("ordinal")};
+}
+
+Json to_json(const Calibration& calibration) {
+  return {{"compute_ns", calibration.compute_ns},
+          {"copy_ns", calibration.copy_ns},
+          {"memory_errors", calibration.memory_errors ? Json(*calibration.memory_errors) : Json()},
+          {"sm_clock_mhz", calibration.sm_clock_mhz}};
+}
+
 Json to_json(const OpenProblem& problem) {
   return {{"problem", problem.problem},
           {"device", ak::to_string(problem.device)},

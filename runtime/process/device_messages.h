@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/calibration.h"
 #include "core/evaluation.h"
 
 namespace ak::runtime {
@@ -145,6 +146,16 @@ struct DeviceAnswer {
   bool lost = false;        ///< the worker's process can no longer use the device and exits
 };
 
+/// A device whose fixed program is to be timed, by a process that has run no candidate.
+struct CalibrationTask {
+  DeviceKind device = DeviceKind::cuda;
+  Arch arch;  ///< of the CPU device
+  int ordinal = 0;
+};
+
+[[nodiscard]] Json to_json(const CalibrationTask& task);
+[[nodiscard]] CalibrationTask calibration_task_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Calibration& calibration);
 [[nodiscard]] Json to_json(const OpenProblem& problem);
 [[nodiscard]] OpenProblem open_problem_from_json(const Json& json);
 [[nodiscard]] Json to_json(const DeviceTask& task);

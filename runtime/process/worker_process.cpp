@@ -93,8 +93,9 @@ WorkerLost describe(int status) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(std::vector<std::string> argv, std::chrono::milliseconds heartbeat)
-    : argv_(std::move(argv)), heartbeat_(heartbeat), nonce_(make_nonce()) {
+WorkerProcess::WorkerProcess(std::vector<std::string> argv, std::chrono::milliseconds heartbeat,
+                             const ChildErrors* errors)
+    : argv_(std::move(argv)), heartbeat_(heartbeat), errors_(errors), nonce_(make_nonce()) {
   AK_ASSERT(!argv_.empty(), "a worker needs a command");
   ready_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -187,7 +188,7 @@ void WorkerProcess::run() {
 
 // On the thread that lives as long as the child, which the system kills with it.
 void WorkerProcess::start() {
-  StartedChild child = start_child(argv_);
+  StartedChild child = start_child(argv_, errors_);
   socket_ = std::move(child.socket);
   ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   pid_ = child.pid;

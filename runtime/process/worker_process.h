@@ -27,6 +27,7 @@ struct WorkerLost {
   bool broke_protocol = false;  ///< it sent what no worker sends, and was killed
 };
 struct WorkerTimeout {};
+class ChildErrors;
 using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
 
 /// A worker's child process, seen from its parent. A separate thread starts the child, moves bytes, sends
@@ -36,9 +37,10 @@ using WorkerReply = std::variant<WorkerMessage, WorkerLost, WorkerTimeout>;
 class WorkerProcess {
  public:
   /// Starts `argv` (launcher, worker command, "--role", ...) and queues the hello. A command that cannot be
-  /// started shows as WorkerLost.
+  /// started shows as WorkerLost. @param errors takes its standard error, and outlives it; null: this process's own
   explicit WorkerProcess(std::vector<std::string> argv,
-                         std::chrono::milliseconds heartbeat = kHeartbeatInterval);
+                         std::chrono::milliseconds heartbeat = kHeartbeatInterval,
+                         const ChildErrors* errors = nullptr);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -81,6 +83,7 @@ class WorkerProcess {
 
   const std::vector<std::string> argv_;
   const std::chrono::milliseconds heartbeat_;
+  const ChildErrors* const errors_;
   const std::string nonce_;
   FileDescriptor socket_, ready_, wake_;
   std::atomic<pid_t> pid_{0};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/device_worker.h"
 
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <optional>
@@ -10,11 +12,23 @@
 #include "runtime/cuda/device_context.h"
 #include "runtime/emulated/emulated_driver.h"
 #include "runtime/process/device_messages.h"
+#include "runtime/timing/calibrate.h"
 #include "runtime/worker/device_problem.h"
 #include "runtime/worker/device_sandbox.h"
 
 namespace ak::runtime {
 namespace {
+
+/// For `doctor`: it decides nothing.
+Json greeting() {
+  std::error_code error;
+  const auto space = std::filesystem::space(std::filesystem::temp_directory_path(error), error);
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return {{"role", "device"},
+          {"version", AK_VERSION},
+          {"unix_ms", std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()},
+          {"free_bytes", error ? Json() : Json(space.available)}};
+}
 
 /// The request that progress belongs to, while it is being answered.
 class ScopedCurrent {
@@ -36,7 +50,7 @@ class DeviceService {
       : channel_(channel), options_(options) {}
 
   int serve() {
-    channel_.answer_hello({{"role", "device"}});
+    channel_.answer_hello(greeting());
     while (!lost_) {
       const auto request = channel_.receive();
       if (!request) break;
@@ -49,6 +63,7 @@ class DeviceService {
   void answer(const WorkerMessage& request) {
     try {
       if (request.type == "describe") return describe(request);
+      if (request.type == "calibrate") return calibrate(request);
       if (request.type == "open") return open(request);
       if (request.type == "evaluate") return evaluate(request);
       if (options_.other != nullptr) return channel_.respond(request, "answered", options_.other(request));
@@ -79,6 +94,19 @@ class DeviceService {
     channel_.respond(request, "devices", {{"devices", devices}});
   }
 
+  // What a candidate left in this process could say anything.
+  void calibrate(const WorkerMessage& request) {
+    if (problem_) fail(ExitCode::internal_error, "a calibration after a problem was opened");
+    const ScopedCurrent current(current_, request);
+    const CalibrationTask task = calibration_task_from_json(request.body);
+    install(task.device, task.arch);
+    channel_.respond(request, "calibrated", to_json(runtime::calibrate(task.device, task.ordinal, [this] {
+                       report({.activity = "waiting",
+                               .what = "for another process that times on this GPU",
+                               .limit_ms = 30'000});
+                     })));
+  }
+
   void open(const WorkerMessage& request) {
     const ScopedCurrent current(current_, request);
     problem_.reset();  // before the next one, so that two never share the device's memory
@@ -87,7 +115,7 @@ class DeviceService {
     const std::string scratch = problem.scratch_dir;
     // What watches the worker's kernels would watch, and slow down, those of PyTorch.
     if (!options_.confined && problem.python) problem.python->on_cpu = true;
-    install(problem);
+    install(problem.device, problem.arch);
     problem_ = std::make_unique<DeviceProblem>(
         std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);
     // The driver has its files and threads by now, and no candidate has been loaded.
@@ -99,10 +127,10 @@ class DeviceService {
                       {"degradation", confinement_->degradation}});
   }
 
-  void install(const OpenProblem& problem) {
-    const bool wanted = problem.device == DeviceKind::emulator;
-    if (emulator_ && (!wanted || emulator_->target() != problem.arch)) emulator_.reset();
-    if (wanted && !emulator_) emulator_.emplace(problem.arch);
+  void install(DeviceKind device, const Arch& arch) {
+    const bool wanted = device == DeviceKind::emulator;
+    if (emulator_ && (!wanted || emulator_->target() != arch)) emulator_.reset();
+    if (wanted && !emulator_) emulator_.emplace(arch);
   }
 
   void evaluate(const WorkerMessage& request) {

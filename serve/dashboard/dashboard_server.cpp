@@ -135,6 +135,16 @@ bool DashboardService::has_cookie(const HttpRequest& request) const {
                                 parts_.token);
 }
 
+/// A program that collects metrics has no cookie.
+bool DashboardService::may_read_metrics(const HttpRequest& request) const {
+  constexpr std::string_view kBearer = "Bearer ";
+  std::string_view said = find_field(request.headers, "authorization").value_or("");
+  if (request.path != kMetricsPath || !said.starts_with(kBearer)) return false;
+  said.remove_prefix(kBearer.size());
+  return equal_in_constant_time(said, parts_.token) ||
+         (!parts_.metrics_token.empty() && equal_in_constant_time(said, parts_.metrics_token));
+}
+
 HttpResponse DashboardService::let_in() const {
   HttpResponse response = page(303, "text/plain; charset=utf-8", "The dashboard is at /.\n");
   response.headers.emplace_back("Location", "/");
@@ -171,7 +181,7 @@ std::optional<HttpResponse> DashboardService::answer_at_once(const HttpRequest& 
   if (const int status = misdirected(request); status != 0) return refusal(status);
   if (const auto token = find_field(request.query, "token"); token && request.path == "/")
     return equal_in_constant_time(*token, parts_.token) ? let_in() : refusal(403);
-  if (!has_cookie(request)) return refusal(403);
+  if (!has_cookie(request) && !may_read_metrics(request)) return refusal(403);
   if (request.path == "/favicon.ico") return page(204, "image/x-icon", "");
   if (request.path == "/events") {
     HttpResponse response = page(200, "text/event-stream", "retry: 2000\n\n");

@@ -10,6 +10,9 @@
 
 namespace ak::dashboard {
 
+/// Where programs read figures of what runs (metrics.h).
+inline constexpr std::string_view kMetricsPath = "/metrics";
+
 /// A page that is asked for.
 struct PageRequest {
   std::string path;                          ///< "/" or "/search": without the query
@@ -52,6 +55,7 @@ class DashboardService : public HttpService {
     Assets assets = {};
     std::string style_sources = {};
     std::string token;
+    std::string metrics_token = {};  ///< lets a program ask for /metrics; empty: only `token` does
   };
   explicit DashboardService(Parts parts);
 
@@ -67,6 +71,7 @@ class DashboardService : public HttpService {
  private:
   [[nodiscard]] int misdirected(const HttpRequest& request) const;
   [[nodiscard]] bool has_cookie(const HttpRequest& request) const;
+  [[nodiscard]] bool may_read_metrics(const HttpRequest& request) const;
   [[nodiscard]] HttpResponse let_in() const;
   [[nodiscard]] HttpResponse asset(std::string_view name) const;
   [[nodiscard]] HttpResponse page(int status, std::string type, std::string body) const;

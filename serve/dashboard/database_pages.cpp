@@ -13,6 +13,7 @@
 #include "db/read/reader.h"
 #include "db/read/table_rows.h"
 #include "serve/dashboard/cached_ptx.h"
+#include "serve/dashboard/metrics.h"
 #include "serve/pages/column.h"
 #include "serve/pages/device_limits.h"
 #include "serve/pages/html_document.h"
@@ -124,6 +125,7 @@ const pages::Page* DatabasePages::find(std::string_view path) const {
 }
 
 PageResponse DatabasePages::operator()(const PageRequest& request) const {
+  if (request.path == kMetricsPath) return metrics(parts_.database, parts_.time_limit);
   const pages::Page* page = find(request.path);
   const bool fragment = request.query.contains("fragment");
   if (page == nullptr) {

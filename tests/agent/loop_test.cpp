@@ -34,6 +34,40 @@ std::vector<TunableValues> points(const World& world) {
   return result;
 }
 
+TEST_CASE(
+    "what a pool answers at once is committed together, and the search takes the course of one by one") {
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
+    const auto run = [&](World& world) {
+      world.device.capabilities_.useful_in_flight = 8;
+      world.options.strategy = entry->name;
+      world.options.budgets.max_evaluations = 60;
+      world.options.confirm = false;
+      static_cast<void>(world.run());
+    };
+    World alone(on_surface), pool(on_surface);
+    pool.device.places.assign(8, {.place = "cuda:0", .own = true, .doing = "waits"});
+    run(alone);
+    run(pool);
+    CHECK(alone.store.most_together == 1);
+    CHECK(pool.store.most_together == 8);
+    CHECK(points(pool) == points(alone));
+    CHECK(pool.store.rows.size() == 60);
+  }
+}
+
+TEST_CASE("what was committed together is counted when the first of it ends the search") {
+  World world(on_surface);
+  world.device.places.assign(4, {.place = "cuda:0", .own = true, .doing = "waits"});
+  world.options.budgets.target_ns = 1e9;
+  world.options.confirm = false;
+  const LoopResult result = world.run();
+  CHECK(result.stop_reason == "target reached");
+  CHECK(world.store.most_together == 4);
+  CHECK(result.progress.evaluated == 4);
+  CHECK(world.store.told.size() == 4);
+}
+
 TEST_CASE("the best point of the space is found, and every point is committed once") {
   for (const Strategy* entry : strategies()) {
     CAPTURE(entry->name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/agent/virtual_world.h"
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -58,6 +59,12 @@ StoredEvaluation VectorStore::commit(const EvaluationRecord& record) {
                   record.request->candidate.name, record.proposer, record.parents, record.llm_call});
   const RowId row = std::ssize(rows);
   return {.variant = 1000 + row, .evaluation = row};
+}
+
+void VectorStore::together(const std::function<void()>& commits) {
+  const std::size_t before = rows.size();
+  commits();
+  most_together = std::max(most_together, rows.size() - before);
 }
 
 RowId VectorStore::begin_llm_call(const LlmCallRecord& record) {

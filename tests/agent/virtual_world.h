@@ -35,8 +35,10 @@ class VirtualDevice final : public Evaluator {
 
   Ticket submit(EvaluationRequest request) override;
   std::optional<Completed> wait_any(TimePoint deadline) override;
+  std::optional<Completed> poll() override { return wait_any(clock_.now()); }
   void cancel(Ticket ticket) override;
   [[nodiscard]] EvaluatorCapabilities capabilities() const override { return capabilities_; }
+  [[nodiscard]] std::vector<PoolPlace> pool_places() const override { return places; }
 
   /// How long an evaluation takes; by default 10 ms.
   std::function<std::chrono::milliseconds(const EvaluationRequest&)> duration;
@@ -44,6 +46,7 @@ class VirtualDevice final : public Evaluator {
   bool ignores_cancel = false;      ///< cancelled evaluations never end
   std::optional<int> throws_at;     ///< number of the wait that throws
   EvaluatorCapabilities capabilities_;
+  std::vector<PoolPlace> places;  ///< of its pool; empty: it is alone
 
   std::vector<EvaluationRequest> requests;  ///< every one submitted; only if keep_requests
   bool keep_requests = true;
@@ -64,7 +67,7 @@ class VirtualDevice final : public Evaluator {
 };
 
 /// Keeps what it is given, without the results themselves.
-class VectorStore final : public VariantStore {
+class VectorStore : public VariantStore {
  public:
   struct Row {
     int iteration;
@@ -78,6 +81,7 @@ class VectorStore final : public VariantStore {
   RowId begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }
   StoredEvaluation commit(const EvaluationRecord& record) override;
+  void together(const std::function<void()>& commits) override;
   void note_told(RowId evaluation, const TellRecord&) override { told.push_back(evaluation); }
   RowId begin_llm_call(const LlmCallRecord& record) override;
   [[nodiscard]] QuestionName name_of_llm_call(RowId call) override {
@@ -85,15 +89,18 @@ class VectorStore final : public VariantStore {
   }
   void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
+  void note_pool(RowId, const PoolReport& report) override { pools.push_back(report); }
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
 
   std::vector<Row> rows;
+  std::size_t most_together = 0;  ///< rows that were committed at once
   std::vector<RowId> told;
   std::vector<KnownPoint> known;  ///< of every source
   std::vector<LlmCallRecord> calls;
   std::vector<LlmReply> replies;    ///< in the order of calls
   std::map<RowId, double> rewards;  ///< by call
+  std::vector<PoolReport> pools;
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

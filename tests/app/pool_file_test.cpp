@@ -53,6 +53,17 @@ TEST_CASE("a pool of CPU devices is one of costs") {
   CHECK(pool.places.size() == 4);
 }
 
+TEST_CASE("a pool says how many of its devices have to agree about a champion") {
+  const testing::TemporaryFolder folder;
+  const auto confirm = [&](const std::string& key) {
+    write_file_atomically(folder / "pool.json", "{" + key + "\"devices\": [{\"local\": \"emulator\"}]}");
+    return read_pool(folder / "pool.json").confirm;
+  };
+  CHECK(confirm("") == 1);
+  CHECK(confirm("\"confirm\": 3, ") == 3);
+  CHECK_THROWS_WITH(confirm("\"confirm\": 0, "), Catch::Contains("confirm: expected an integer from 1"));
+}
+
 TEST_CASE("a pool file that cannot be right is refused by its key") {
   const struct {
     const char *devices, *said;

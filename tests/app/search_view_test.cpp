@@ -121,6 +121,21 @@ TEST_CASE("colour changes no letter, and without it there are no sequences") {
   CHECK(coloured == plain);
 }
 
+TEST_CASE(
+    "the view says how many devices of a pool are there, what they do an hour, and which one rests and why") {
+  SearchView view = halfway();
+  PoolPlace works{.place = "cuda:0", .device = std::make_shared<const DeviceFacts>(), .doing = "evaluates"};
+  works.answers = 30;
+  works.present = std::chrono::minutes(30);
+  const PoolPlace rests{
+      .place = "ssh gpu7", .doing = "rests", .breaker = BreakerState::open, .reason = "it has drifted"};
+  view.pool = {works, rests};
+  CHECK(all_lines(view_lines(view, 120, false))
+            .find("pool: 1 of 2 devices, 60 evaluations an hour, ssh gpu7 rests: it has drifted") !=
+        std::string::npos);
+  CHECK(view_line(view).find("1 of 2 devices") != std::string::npos);
+}
+
 TEST_CASE("text of others in the view moves no cursor") {
   SearchView view = halfway();
   view.baseline_label = "naive\x1b[2J\n";

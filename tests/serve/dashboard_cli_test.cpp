@@ -49,6 +49,7 @@ const std::vector<std::string>& page_paths() {
                                                "/call?call=1",
                                                "/sessions",
                                                "/sessions?session=1",
+                                               "/pool",
                                                "/compare",
                                                "/compare?a=1&b=2",
                                                "/transcript?transcript=1",

@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 using Headers = std::map<std::string, std::string>;
 
 constexpr const char* kToken = "00112233445566778899aabbccddeeff";
+constexpr const char* kMetricsToken = "fedcba98765432100123456789abcdef";
 
 std::atomic<bool> slow_page_under_way{false};
 
@@ -51,7 +52,8 @@ class RunningServer {
       : service_({.pages = sample_pages,
                   .assets = {{"page.css", {.type = "text/css", .body = "a{}"}}},
                   .style_sources = "'sha256-abc'",
-                  .token = kToken}),
+                  .token = kToken,
+                  .metrics_token = kMetricsToken}),
         server_(service_, 0, limits) {
     service_.set_port(port());
     thread_ = std::thread([this] { server_.run(stop_); });
@@ -105,6 +107,18 @@ TEST_CASE("the address with the token sets a cookie that scripts and other sites
   CHECK_THAT(cookie, Catch::StartsWith(fmt::format("alphakernel_{}={};", running.port(), kToken)));
   CHECK_THAT(cookie, Catch::Contains("HttpOnly") && Catch::Contains("SameSite=Strict"));
   CHECK(running.url() == fmt::format("http://127.0.0.1:{}/?token={}", running.port(), kToken));
+}
+
+TEST_CASE("a program reads /metrics with a token in its header, and nothing else") {
+  RunningServer running;
+  const auto bearer = [](const std::string& token) { return Headers{{"Authorization", "Bearer " + token}}; };
+  for (const char* token : {kToken, kMetricsToken})
+    CHECK(get(running.port(), "/metrics", bearer(token)).status == 200);
+  CHECK(get(running.port(), "/metrics", running.cookie()).status == 200);
+  for (const std::string& wrong : {std::string("fedcba98765432100123456789abcdee"), std::string()})
+    CHECK(get(running.port(), "/metrics", bearer(wrong)).status == 403);
+  CHECK(get(running.port(), "/metrics").status == 403);
+  CHECK(get(running.port(), "/", bearer(kMetricsToken)).status == 403);
 }
 
 TEST_CASE("without the cookie nothing is shown, with it pages, files and events are") {

@@ -41,6 +41,8 @@ NvmlLibrary library() {
           .power = [](void*, unsigned* mw) { return answer(answers.milliwatts, mw); },
           .power_limit = [](void*, unsigned* mw) { return answer(700'000u, mw); },
           .throttle = [](void*, unsigned long long* bits) { return answer(answers.reasons, bits); },
+          .memory_errors = [](void*, unsigned type, unsigned,
+                              unsigned long long* count) { return answer(40ull + type, count); },
           .energy = [](void*, unsigned long long* mj) { return answer(answers.millijoules, mj); }},
       .unavailable_reason = ""};
 }
@@ -51,6 +53,7 @@ TEST_CASE("NVML's figures come in units that people use") {
   CHECK(probe.power_w().value() == Approx(512.5));
   CHECK(probe.power_limit_w().value() == Approx(700));
   CHECK(probe.energy_j().value() == Approx(1));
+  CHECK(probe.memory_errors().value() == 41);    // nvmlMemoryErrorType_t: uncorrected is 1
   CHECK(probe.sm_clock_mhz().value() == 1'756);  // nvmlClockType_t: SM is 1, memory 2
   CHECK(probe.memory_clock_mhz().value() == 1'757);
   CHECK(probe.temperature_c().value() == 61);

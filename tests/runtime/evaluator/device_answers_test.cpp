@@ -102,6 +102,24 @@ TEST_CASE("times in pairs with a library are the kernel's and the library's, as 
              Catch::Contains("was not asked for"));
 }
 
+TEST_CASE("a calibration is two times, and what the device says of itself") {
+  const Json good{
+      {"compute_ns", 130e3}, {"copy_ns", 70e3}, {"memory_errors", nullptr}, {"sm_clock_mhz", 1'980}};
+  CHECK(read_calibration(good)->copy_ns == 70e3);
+  CHECK_FALSE(read_calibration(good)->memory_errors);
+  for (const auto& [key, value] : {std::pair<const char*, Json>{"compute_ns", 0},
+                                   {"compute_ns", "nan"},
+                                   {"copy_ns", 1e18},
+                                   {"memory_errors", -1},
+                                   {"memory_errors", "none"},
+                                   {"sm_clock_mhz", -1}}) {
+    Json bad = good;
+    bad[key] = value;
+    CHECK_FALSE(read_calibration(bad));
+  }
+  CHECK_FALSE(read_calibration(Json::object()));
+}
+
 TEST_CASE("progress is one of four activities, for a time that is a number") {
   const Json good{{"doing", "candidate"}, {"what", "k on n7"}, {"limit_ms", 2'000}};
   CHECK(read_progress(good)->limit_ms == 2'000);

@@ -44,8 +44,9 @@ struct PretendedPool {
     }));
   }
   /// Another program than those before.
-  Ticket submit(bool fresh_process = false) {
+  Ticket submit(bool fresh_process = false, const std::string& place = "") {
     EvaluationRequest request = test::add_request({});
+    request.place = place;
     request.problem = problem;
     request.fresh_process = fresh_process;
     request.candidate = ak::test::make_candidate(
@@ -85,6 +86,23 @@ TEST_CASE("what is lost with a device is sent once more to another") {
   CHECK(pool.next().result.outcome.status == Status::incorrect);
   CHECK(pool.count("GPU-1", "open") == 1);
   CHECK(pool.count("GPU-2", "evaluate") == 1);
+}
+
+TEST_CASE("what only one device may run ends when that has gone, and the others go on") {
+  const testing::TemporaryFolder folder;
+  PretendedDevice goes{.uuid = "GPU-2", .dies_after = {"1 evaluate"}};
+  for (int process = 2; process < 20; ++process) goes.dies_at.push_back(std::to_string(process) + " hello");
+  PretendedPool pool(folder, {{.uuid = "GPU-1"}, goes});
+  const Ticket there = pool.submit(false, "GPU-2");
+  CHECK(pool.next().ticket == there);
+  const Ticket gone = pool.submit(false, "GPU-2");
+  const Completed ended = pool.next();
+  CHECK(ended.ticket == gone);
+  CHECK(ended.result.outcome.status == Status::infrastructure_error);
+  CHECK_THAT(ended.result.outcome.message, Catch::Contains("the device of GPU-2 has gone"));
+  static_cast<void>(pool.submit(false, "GPU-1"));
+  CHECK(pool.next().result.outcome.status == Status::incorrect);
+  CHECK_THROWS_WITH(pool.submit(false, "GPU-3"), Catch::Contains("there is no place GPU-3"));
 }
 
 TEST_CASE("what is lost with two devices is not sent to a third") {
@@ -153,13 +171,13 @@ TEST_CASE(
   CHECK(completed.result.outcome.status == Status::incorrect);
   CHECK(completed.result.device->uuid == "GPU-2");
   pool.wait_for("GPU-1", "3 describe");
-  CHECK(pool.events("GPU-1") == std::vector<std::string>{"1 hello", "1 describe", "1 open", "1 baseline",
-                                                         "1 evaluate", "2 hello", "2 describe", "2 open",
-                                                         "2 baseline", "2 evaluate", "3 hello",
+  CHECK(pool.events("GPU-1") == std::vector<std::string>{"1 hello", "1 describe", "1 calibrate", "1 open",
+                                                         "1 baseline", "1 evaluate", "2 hello", "2 describe",
+                                                         "2 open", "2 baseline", "2 evaluate", "3 hello",
                                                          "3 describe"});
-  CHECK(pool.events("GPU-2") == std::vector<std::string>{"1 hello", "1 describe", "1 open", "1 evaluate",
-                                                         "2 hello", "2 describe", "2 open", "2 baseline",
-                                                         "2 evaluate"});
+  CHECK(pool.events("GPU-2") == std::vector<std::string>{"1 hello", "1 describe", "1 calibrate", "1 open",
+                                                         "1 evaluate", "2 hello", "2 describe", "2 open",
+                                                         "2 baseline", "2 evaluate"});
 }
 
 }  // namespace

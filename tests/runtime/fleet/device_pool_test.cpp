@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text/file.h"
 #include "tests/runtime/evaluator/job_samples.h"
 #include "tests/runtime/fleet/pretended_device.h"
 #include "tests/support/build_cache.h"
@@ -82,7 +83,9 @@ TEST_CASE("a device whose worker does not start ends no run that has another") {
 /// Polls until no worker is about to join.
 void let_join(DevicePool& pool) {
   for (DeviceLine& line : pool.lines()) static_cast<void>(pool.ready(line));
-  const auto joins = [](const DeviceLine& line) { return line.client.joining(); };
+  const auto joins = [](const DeviceLine& line) {
+    return line.client.joining() || line.client.calibrating();
+  };
   while (std::ranges::any_of(pool.lines(), joins)) {
     std::vector<pollfd> descriptors;
     pool.add_descriptors(descriptors);
@@ -94,9 +97,11 @@ void let_join(DevicePool& pool) {
 
 /// A pool of GPUs that does not run anything.
 struct JoinedPool {
-  explicit JoinedPool(const std::vector<test::PretendedDevice>& devices, bool connect = false)
+  explicit JoinedPool(const std::vector<test::PretendedDevice>& devices, bool connect = false,
+                      std::chrono::milliseconds calibration_interval = kCalibrationInterval)
       : options(options_of({})) {
     options.device = DeviceKind::cuda;
+    options.calibration_interval = calibration_interval;
     for (const test::PretendedDevice& device : devices)
       options.pool.push_back(test::place_of(device, folder.path()));
     // The first one's model is the pool's.
@@ -119,12 +124,68 @@ TEST_CASE("a GPU of another model is left out, and one that is in the pool alrea
   CHECK(pool.present() == 2);
   const auto& lines = pool.lines();
   CHECK(lines[1].breaker.has_left());
+  CHECK(lines[1].breaker.state(steady_clock::now()) == BreakerState::open);
   CHECK_FALSE(lines[2].breaker.has_left());
   CHECK_FALSE(lines[2].client.has_process());
   CHECK(lines[2].breaker.rests_until() > steady_clock::time_point{});
   REQUIRE(lines[3].device);
   CHECK(pool.other_device(lines[3])->uuid == "GPU-3");
   CHECK(pool.other_device(lines[0]) == nullptr);
+}
+
+/// A pool of a first GPU, of this machine's own GPU-2, and of a worker elsewhere that says it is at GPU-2.
+struct PoolWithImpostor {
+  explicit PoolWithImpostor(std::chrono::milliseconds calibration_interval = kCalibrationInterval)
+      : options(options_of({test::place_of({.uuid = "GPU-1"}, folder.path()),
+                            test::place_of({.uuid = "an impostor", .claims = "GPU-2"}, folder.path()),
+                            {.name = "its own place", .worker_command = {}}})) {
+    options.device = DeviceKind::cuda;
+    options.calibration_interval = calibration_interval;
+    // Its second process waits.
+    const test::PretendedDevice own{.uuid = "GPU-2", .waits = {{"2 hello", folder / "go"}}};
+    options.worker_command = test::place_of(own, folder.path()).worker_command;
+    pool = std::make_unique<DevicePool>(options);
+    impostor = &pool->lines()[1];
+    own_place = &pool->lines()[2];
+  }
+  [[nodiscard]] bool join(DeviceLine& line) const {
+    return testing::in_the_end([&] {
+      if (line.device == nullptr) static_cast<void>(pool->ready(line));
+      pool->poll();
+      return line.device != nullptr || !line.trouble.empty();
+    });
+  }
+  testing::TemporaryFolder folder;
+  EvaluatorOptions options;
+  std::unique_ptr<DevicePool> pool;
+  DeviceLine *impostor = nullptr, *own_place = nullptr;
+};
+
+TEST_CASE("a worker elsewhere that says it is at a GPU of this machine has to go when that joins") {
+  const PoolWithImpostor test;
+  REQUIRE(test.join(*test.impostor));
+  CHECK(test.pool->ready(*test.impostor));
+  REQUIRE(test.join(*test.own_place));
+  CHECK(test.own_place->device);
+  CHECK_FALSE(test.pool->ready(*test.impostor));
+  CHECK_FALSE(test.impostor->device);
+  CHECK_THAT(test.impostor->trouble, Catch::Contains("the same GPU as its own place"));
+  CHECK(test.pool->ready(*test.own_place));
+}
+
+TEST_CASE("while a GPU is calibrated again no worker elsewhere takes its place") {
+  const PoolWithImpostor test(std::chrono::milliseconds(0));
+  REQUIRE(test.join(*test.own_place));
+  REQUIRE(test.own_place->device);
+  CHECK_FALSE(test.pool->ready(*test.own_place));  // it is time again
+  CHECK_FALSE(test.own_place->device);
+  REQUIRE(test.join(*test.impostor));
+  CHECK_FALSE(test.impostor->device);
+  CHECK_THAT(test.impostor->trouble, Catch::Contains("the same GPU as its own place"));
+  CHECK(test.pool->places()[2].device);  // it will be back
+  write_file_atomically(test.folder / "go", "");
+  REQUIRE(test.join(*test.own_place));
+  CHECK(test.own_place->device);
 }
 
 TEST_CASE("a place for a worker that connects outlives one of another model") {
@@ -187,6 +248,105 @@ TEST_CASE("a place for a worker that connects does not rest until that has left"
   const auto now = steady_clock::now();
   for (int i = 0; i < 100; ++i) static_cast<void>(line.breaker.note_loss(now));
   CHECK(line.breaker.rests_until() < now + kControllerAbsence);
+}
+
+// ---- calibration
+
+/// Whose devices are calibrated before every task, and have joined again.
+struct JoinedTwice : JoinedPool {
+  explicit JoinedTwice(const std::vector<test::PretendedDevice>& devices)
+      : JoinedPool(devices, false, std::chrono::milliseconds(0)) {
+    let_join(*pool);
+  }
+};
+
+TEST_CASE("a device whose calibration drifts by more than a hundredth rests, and its times are not used") {
+  const JoinedTwice joined(
+      {{.uuid = "GPU-1", .compute_ns = {130e3, 131e3}}, {.uuid = "GPU-2", .compute_ns = {100e3, 102e3}}});
+  const auto& lines = joined.pool->lines();
+  CHECK(lines[0].device);
+  CHECK_FALSE(lines[1].device);
+  CHECK(lines[1].breaker.state(steady_clock::now()) == BreakerState::open);
+  const auto calibrations = joined.pool->take_calibrations();
+  const auto refused = std::ranges::find(
+      calibrations, false, [](const CalibrationRecord& record) { return record.objection.empty(); });
+  REQUIRE(refused != calibrations.end());
+  CHECK(refused->device->uuid == "GPU-2");
+  CHECK(refused->drift == Approx(0.02));
+  const PoolPlace place = joined.pool->places()[1];
+  CHECK(place.doing == "rests");
+  CHECK_THAT(place.reason, Catch::Contains("drifted by 2.00 %: multiplications took 102.0 us"));
+  CHECK(joined.pool->take_calibrations().empty());
+}
+
+TEST_CASE("a device that rested is calibrated again, and half open until it answers") {
+  const JoinedTwice joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2", .compute_ns = {100e3, 110e3, 100e3}}});
+  DeviceLine& line = joined.pool->lines()[1];
+  REQUIRE(line.breaker.state(steady_clock::now()) == BreakerState::open);
+  CHECK(testing::in_the_end([&] {
+    static_cast<void>(joined.pool->ready(line));
+    joined.pool->poll();
+    return line.device != nullptr;
+  }));
+  CHECK(line.breaker.state(steady_clock::now()) == BreakerState::half_open);
+  joined.pool->note_answer(line);
+  CHECK(line.breaker.state(steady_clock::now()) == BreakerState::closed);
+}
+
+TEST_CASE("an error of the memory since the first calibration opens the breaker, and one before does not") {
+  const JoinedTwice joined(
+      {{.uuid = "GPU-1", .memory_errors = {3}}, {.uuid = "GPU-2", .memory_errors = {0, 1}}});
+  CHECK(joined.pool->lines()[0].device);
+  CHECK_FALSE(joined.pool->lines()[1].device);
+  CHECK_THAT(joined.pool->places()[1].reason, Catch::Contains("1 uncorrected errors"));
+}
+
+TEST_CASE("a GPU is calibrated when it joins, and not again before it is time") {
+  const JoinedPool joined({{.uuid = "GPU-1"}, {.uuid = "GPU-2"}});
+  let_join(*joined.pool);
+  CHECK(joined.pool->take_calibrations().size() == 2);
+}
+
+TEST_CASE("every CPU device reads the same calibration, and one that reads another takes no part") {
+  const testing::TemporaryFolder folder;
+  EvaluatorOptions options =
+      options_of({kGood, test::place_of({.uuid = "a liar", .compute_ns = {1e3}}, folder.path()), kGood});
+  DevicePool pool(options);
+  let_join(pool);
+  CHECK(pool.lines()[0].device);
+  CHECK_FALSE(pool.lines()[1].device);
+  CHECK(pool.lines()[2].device);
+  const auto calibrations = pool.take_calibrations();
+  REQUIRE(calibrations.size() == 3);
+  for (const CalibrationRecord& record : calibrations)
+    CHECK((record.drift == 0) == (record.place != "a liar"));
+}
+
+TEST_CASE("GPUs without a UUID are told apart by their places") {
+  DeviceCalibrations calibrations;
+  DeviceFacts facts;
+  facts.kind = DeviceKind::cuda;
+  REQUIRE(facts.uuid.empty());
+  const auto gpu = std::make_shared<const DeviceFacts>(facts);
+  const auto now = steady_clock::now();
+  for (const auto& [place, compute_ns] : {std::pair{"cuda:0", 100e3}, {"cuda:1", 110e3}}) {
+    CHECK(calibrations.is_due(place, *gpu, now));
+    CHECK(calibrations.judge(place, gpu, {.compute_ns = compute_ns, .copy_ns = 70e3}, now).objection.empty());
+    CHECK_FALSE(calibrations.is_due(place, *gpu, now));
+  }
+}
+
+TEST_CASE("a worker that does not say what a calibration takes is given up") {
+  const testing::TemporaryFolder folder;
+  DevicePlace place = test::place_of({.uuid = "GPU-1", .is_silent_at = {"calibrate"}}, folder.path());
+  DeviceClient client(place.worker_command);
+  client.join(true);
+  REQUIRE(testing::in_the_end([&] { return client.poll_joined(steady_clock::now()).has_value(); }));
+  client.ask_calibration({.arch = test::kTarget});
+  CHECK_FALSE(client.poll_calibration(steady_clock::now()));
+  CHECK_THROWS_WITH(client.poll_calibration(steady_clock::now() + std::chrono::hours(1)),
+                    Catch::Contains("did not answer"));
+  CHECK_FALSE(client.has_process());
 }
 
 // ---- who is to blame

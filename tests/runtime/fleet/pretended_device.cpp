@@ -20,9 +20,12 @@ told = json.loads(sys.argv[1])
 trace = pathlib.Path(told['trace'])
 greeted = (trace.parent / (trace.name + '.log'))
 number = 1 + (greeted.read_text().count(' hello\n') if greeted.exists() else 0)
-model = told['models'][min(number, len(told['models'])) - 1]
-answers = {'hello': ('hello', {'protocol': 1, 'pid': os.getpid()}),
-           'describe': ('devices', {'devices': [told['facts'] | {'name': model}]}),
+def turn(what): return told[what][min(number, len(told[what])) - 1]
+answers = {'hello': ('hello', {'protocol': 1, 'pid': os.getpid(), 'version': told['version'], 'unix_ms': int(1000 * time.time()),
+                              'free_bytes': None}),
+           'describe': ('devices', {'devices': [told['facts'] | {'name': turn('models')}]}),
+           'calibrate': ('calibrated', {'compute_ns': turn('compute_ns'), 'copy_ns': 70e3, 'sm_clock_mhz': 1980,
+                                        'memory_errors': turn('memory_errors')}),
            'open': ('opened', {}),
            'baseline': ('evaluated', told['answer']),
            'evaluate': ('evaluated', told['answer'])}
@@ -53,7 +56,7 @@ constexpr double kHour_ms = 3'600'000;
 Json facts_of(const PretendedDevice& device) {
   DeviceFacts facts = target_device();
   facts.memory_bytes = 141'000'000'000;
-  facts.uuid = device.uuid;
+  facts.uuid = device.claims.empty() ? device.uuid : device.claims;
   facts.ordinal = 0;
   return to_json(facts);
 }
@@ -76,8 +79,11 @@ Json files(const std::map<std::string, fs::path>& waits) {
 DevicePlace place_of(const PretendedDevice& device, const fs::path& folder) {
   const fs::path script = folder / "worker.py";
   write_file_atomically(script, kScript);
-  const Json told{{"trace", (folder / device.uuid).string()},
+  const Json told{{"version", kPretendedVersion},
+                  {"trace", (folder / device.uuid).string()},
                   {"models", device.models},
+                  {"compute_ns", device.compute_ns},
+                  {"memory_errors", device.memory_errors},
                   {"facts", facts_of(device)},
                   {"answer", incorrect()},
                   {"progress", {{"doing", "candidate"}, {"what", "k.cu"}, {"limit_ms", kHour_ms}}},

@@ -10,14 +10,20 @@
 
 namespace ak::runtime::test {
 
+/// Of AlphaKernel, as they say.
+inline constexpr const char* kPretendedVersion = "1.2.3";
+
 /// A device worker without a device, which follows a script. Events are the messages that it gets, "hello",
-/// "describe", "open", "baseline" and "evaluate", alone or after the number of its process: "2 open" is the first
+/// "describe", "calibrate", "open", "baseline" and "evaluate", alone or after the number of its process: "2 open" is the first
 /// problem of the second process. A candidate is said to run, and is incorrect.
 struct PretendedDevice {
   std::string uuid;
+  std::string claims = {};                            ///< the UUID that it says it has; empty: its own
   std::vector<std::string> models = {"NVIDIA H200"};  ///< of its first processes, the last of all others, too
-  std::vector<std::string> dies_at = {};              ///< events at which it ends, with `exit_code`
-  std::vector<std::string> dies_after = {};           ///< events after whose answer it does
+  std::vector<double> compute_ns = {130e3};       ///< of the calibrations of its first processes, as above
+  std::vector<std::int64_t> memory_errors = {0};  ///< the same
+  std::vector<std::string> dies_at = {};          ///< events at which it ends, with `exit_code`
+  std::vector<std::string> dies_after = {};       ///< events after whose answer it does
   int exit_code = 1;
   std::vector<std::string> refuses = {};       ///< events that it answers with a reason why not
   std::vector<std::string> is_silent_at = {};  ///< events that it never answers

@@ -11,6 +11,17 @@ SELECT v.name AS device, v.kind, v.arch, v.sm_count, v.l2_bytes, v.memory_bytes,
 FROM searches s JOIN devices v ON v.id = s.device_id WHERE s.id IN (SELECT id FROM report_searches)
 GROUP BY v.name, v.arch ORDER BY searches DESC LIMIT 30;
 
+-- @calibrations Calibrations of devices that shared the work of a search
+WITH read AS (
+  SELECT c.*, first_value(c.compute_ns) OVER one AS first_compute_ns, first_value(c.copy_ns) OVER one AS first_copy_ns
+  FROM calibrations c WHERE c.search_id IN (SELECT id FROM report_searches)
+  WINDOW one AS (PARTITION BY c.search_id, c.device_id, c.place ORDER BY c.id))
+SELECT r.search_id AS search, r.place, v.name AS device, v.uuid, count(*) AS calibrations, r.first_compute_ns / 1000.0 AS first_compute_us,
+       r.first_copy_ns / 1000.0 AS first_copy_us, 100.0 * max(r.drift) AS most_drift_pct, count(r.objection) AS refused,
+       max(r.objection) AS objection
+FROM read r JOIN devices v ON v.id = r.device_id GROUP BY r.search_id, r.device_id, r.place
+ORDER BY r.search_id DESC, r.place LIMIT 100;
+
 -- @compilers Compilers of the variants
 SELECT b.nvrtc_version AS nvrtc, b.arch, count(*) AS builds, avg(b.compile_ms) AS mean_ms
 FROM evaluations e JOIN builds b ON b.id = e.build_id WHERE e.search_id IN (SELECT id FROM report_searches)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A search on a pool that goes on where another process of its session ended.
+#include "app/search/run_journal.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/text/json.h"
+#include "tests/agent/virtual_world.h"
+
+namespace ak::app {
+namespace {
+
+using agent::test::VectorStore;
+using agent::test::VirtualClock;
+using agent::test::VirtualDevice;
+
+/// Keeps the journal, too; what is not committed as a whole is not committed.
+class JournalKeeper final : public VectorStore {
+ public:
+  StoredEvaluation commit(const EvaluationRecord& record) override {
+    const StoredEvaluation stored = VectorStore::commit(record);
+    const JournalRecord& kept = *record.journal;
+    db::JournalEntry& entry = entries.emplace_back();
+    entry.variant = stored.variant;
+    entry.evaluation = stored.evaluation;
+    entry.iteration = record.iteration;
+    entry.status = to_string(record.result->outcome.status);
+    entry.key = kept.key;
+    if (kept.result) entry.result = parse_json(*kept.result);
+    return stored;
+  }
+  void together(const std::function<void()>& commits) override {
+    const std::size_t before = rows.size();
+    try {
+      VectorStore::together(commits);
+    } catch (const Error&) {
+      rows.resize(before);
+      entries.resize(before);
+      throw;
+    }
+  }
+  std::vector<db::JournalEntry> entries;
+};
+
+/// A search on eight devices, of whose evaluations several end at once.
+struct PooledSearch {
+  explicit PooledSearch(const std::string& strategy) {
+    options.problem = agent::test::make_problem();
+    options.templates = {agent::test::grid_template("grid", 10, 10)};
+    options.strategy = strategy;
+    options.search.proposer = "search";
+    options.budgets.max_evaluations = 60;
+    options.confirm = false;
+  }
+  /// Runs it in a process that knows this. The number of evaluations that were begun on a device.
+  int run(std::vector<db::JournalEntry> known) {
+    RunJournal journal(std::move(known), {});
+    options.replaying = [&] { return journal.replaying(); };
+    VirtualClock clock;
+    auto device = std::make_unique<VirtualDevice>(clock, agent::test::on_surface);
+    const VirtualDevice& watched = *device;
+    device->capabilities_.executes = true;
+    device->capabilities_.useful_in_flight = 8;
+    device->places.assign(8, {.place = "cpu", .own = true, .doing = "waits"});
+    device->duration = [](const EvaluationRequest& request) {
+      const TunableValues& point = request.candidate.tunables;
+      return std::chrono::milliseconds(1 + (37 * point.at("X") + 11 * point.at("Y")) % 3);
+    };
+    const auto evaluator = journal.around(std::move(device));
+    const auto kept = journal.around(store);
+    try {
+      static_cast<void>(agent::run_loop(options, *evaluator, *kept, clock));
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("disk full"));
+    }
+    return watched.submitted;
+  }
+  [[nodiscard]] std::set<TunableValues> points() const {
+    std::set<TunableValues> points;
+    for (const VectorStore::Row& row : store.rows) points.insert(row.point);
+    return points;
+  }
+  agent::LoopOptions options;
+  JournalKeeper store;
+};
+
+TEST_CASE("a search on a pool that is resumed repeats nothing, and asks for all that was committed") {
+  for (const char* strategy : {"annealing", "genetic", "local-search", "portfolio"}) {
+    CAPTURE(strategy);
+    PooledSearch search(strategy);
+    search.store.throws_at_row = 41;
+    CHECK(search.run({}) > 41);
+    CHECK(search.store.most_together > 1);
+    const int before = static_cast<int>(search.store.rows.size());
+    CHECK(before > 30);
+    search.store.throws_at_row.reset();
+    CHECK(search.run(search.store.entries) == 60 - before);
+    CHECK(search.store.rows.size() == 60);
+    CHECK(search.points().size() == 60);
+  }
+}
+
+}  // namespace
+}  // namespace ak::app
