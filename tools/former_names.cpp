@@ -19,6 +19,15 @@ void add_former_number(CLI::App& app, const std::string& former, const std::stri
       ->group("");
 }
 
+void add_former_flag(CLI::App& app, const std::string& former, const std::string& now, bool& set) {
+  app.add_flag_callback(former,
+                        [former, now, &set] {
+                          print_stderr("note: {} is called {} now\n", former, now);
+                          set = true;
+                        })
+      ->group("");
+}
+
 std::vector<std::string> with_present_names(const db::NamedQuery& query, std::vector<std::string> given) {
   constexpr std::string_view kFormer = "session=";
   const auto has = [&](std::string_view name) {

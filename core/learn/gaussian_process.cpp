@@ -3,6 +3,7 @@
 
 // The library checks indices in every product otherwise.
 #define EIGEN_NO_DEBUG
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -166,6 +167,45 @@ void GaussianProcess::fit(int steps) {
   values_ = values;
   factor();
   solve();
+}
+
+GaussianProcess::Trend GaussianProcess::trend(std::span<const TrendColumn> columns,
+                                              std::span<const double> values, double signal) const {
+  const auto factor = view(factor_, factored_, stride_);
+  const auto count = static_cast<Eigen::Index>(columns.size());
+  Eigen::MatrixXd whitened(factor.rows(), count + 1);  // L^-1 of the columns and, last, of the values
+  for (Eigen::Index i = 0; i < count; ++i)
+    whitened.col(i) = view(columns[static_cast<std::size_t>(i)].values);
+  whitened.col(count) = Eigen::Map<const VectorXd>(values.data(), factor.rows());
+  factor.triangularView<Eigen::Lower>().solveInPlace(whitened);
+  Eigen::MatrixXd normal = whitened.leftCols(count).transpose() * whitened.leftCols(count);
+  VectorXd right = whitened.leftCols(count).transpose() * whitened.col(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const TrendColumn& column = columns[static_cast<std::size_t>(i)];
+    const double weight = signal / (column.deviation * column.deviation);
+    normal(i, i) += weight;
+    right(i) += weight * column.coefficient;
+  }
+  const auto solved = normal.ldlt();
+  const VectorXd coefficients = solved.solve(right);
+  const Eigen::MatrixXd covariance = signal * solved.solve(Eigen::MatrixXd::Identity(count, count));
+  factor.transpose().triangularView<Eigen::Upper>().solveInPlace(whitened);
+  Trend trend{.coefficients = {coefficients.begin(), coefficients.end()},
+              .covariance = {covariance.data(), covariance.data() + covariance.size()},
+              .weights = {}};
+  trend.weights.assign(whitened.data(), whitened.data() + whitened.rows() * count);
+  return trend;
+}
+
+double GaussianProcess::trend_variance(const Trend& trend, std::span<const double> columns,
+                                       const Projection& projection) {
+  const auto count = static_cast<Eigen::Index>(columns.size());
+  const Eigen::Map<const Eigen::MatrixXd> weights(trend.weights.data(),
+                                                  static_cast<Eigen::Index>(projection.k.size()), count);
+  const Eigen::Map<const Eigen::MatrixXd> covariance(trend.covariance.data(), count, count);
+  const VectorXd left =
+      Eigen::Map<const VectorXd>(columns.data(), count) - weights.transpose() * view(projection.k);
+  return left.dot(covariance * left);
 }
 
 void GaussianProcess::relate(Projection& projection) const {
