@@ -19,7 +19,7 @@ RECORD = ROOT / "experiments" / "results" / "2026-11-22_h200_llm_sessions" / "so
 # The command of the record's README.md, for this record.
 COMMAND = """\
 generate_kernel -q --algorithm softmax --dtype bf16 --arch sm_90a --device cuda --proposer hybrid \\
-  --model command:scribe --max-evaluations 80 --seed 1 --no-prior -o kernels/softmax.cu"""
+  --model command:scribe --max-evaluations 80 --seed 1 --no-transfer -o kernels/softmax.cu"""
 LAST = "wrote "  # what follows in the record is the shell's
 
 COLUMNS = 112

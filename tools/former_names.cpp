@@ -19,10 +19,10 @@ void add_former_number(CLI::App& app, const std::string& former, const std::stri
       ->group("");
 }
 
-void add_former_flag(CLI::App& app, const std::string& former, const std::string& now, bool& set) {
+void add_former_flag(CLI::App& app, const std::string& former, const std::string& whole, bool& set) {
   app.add_flag_callback(former,
-                        [former, now, &set] {
-                          print_stderr("note: {} is called {} now\n", former, now);
+                        [former, whole, &set] {
+                          print_stderr("note: {} is one half of {} now\n", former, whole);
                           set = true;
                         })
       ->group("");

@@ -69,12 +69,12 @@ void add_proposer_flags(CLI::App& app, app::SearchFlags& flags) {
 
 /// With what a search begins, and what is drawn.
 void add_start_flags(CLI::App& app, app::SearchFlags& flags) {
-  app.add_flag(
-      "--no-prior", flags.no_prior,
+  app.add_flag_callback(
+      "--no-prior", [&flags] { flags.no_earlier = flags.no_predict = true; },
       "begin as if nothing were known: without answers for other shapes, parameters and devices, and "
       "without predicted times");
-  for (const char* former : {"--no-transfer", "--no-predict"})
-    add_former_flag(app, former, "--no-prior", flags.no_prior);
+  add_former_flag(app, "--no-transfer", "--no-prior", flags.no_earlier);
+  add_former_flag(app, "--no-predict", "--no-prior", flags.no_predict);
   app.add_option("--best", flags.best,
                  "begin with points of this file, which `alphakernel best export` wrote");
   add_integer(app, "--seed", app::kSeeds, into(flags.seed),

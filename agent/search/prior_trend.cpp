@@ -2,6 +2,7 @@
 #include "agent/search/prior_trend.h"
 
 #include <cmath>
+#include <optional>
 
 namespace ak::agent {
 namespace {
@@ -25,9 +26,10 @@ void PriorTrend::fit(const GaussianProcess& model, const History& history, doubl
   // Relative to an answer, so that the level is drawn to a place that is possible.
   const double origin = *history.best()->log_time;
   columns.front() = {.values = {}, .coefficient = 0, .deviation = kLevelDeviation};
-  std::vector<double> values;
+  std::vector<std::optional<double>> values;  // nothing of what failed or is in flight
   for (const PointNumber row : model.rows()) {
-    values.push_back(history.log_time(row).value_or(mean(row)) - origin);  // failed, or in flight
+    const auto log_time = history.log_time(row);
+    values.push_back(log_time ? std::optional(*log_time - origin) : std::nullopt);
     columns.front().values.push_back(1);
     const auto& expected = prior_.at(row).log_times;
     for (std::size_t group = 0; group < expected.size(); ++group)
@@ -50,12 +52,6 @@ double PriorTrend::variance(const GaussianProcess::Projection& projection) const
   const auto& expected = prior_.at(projection.input).log_times;
   columns.insert(columns.end(), expected.begin(), expected.end());
   return GaussianProcess::trend_variance(trend_, columns, projection);
-}
-
-double PriorTrend::trust() const {
-  double sum = 0;
-  for (std::size_t i = 1; i < trend_.coefficients.size(); ++i) sum += trend_.coefficients[i];
-  return sum;
 }
 
 double PriorTrend::chance_to_work(PointNumber point) const {

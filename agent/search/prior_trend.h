@@ -14,14 +14,12 @@ class PriorTrend {
   /// @param level of log times, until fit()
   PriorTrend(SearchPrior& prior, double level);
 
-  /// Call after the model's fit() and before its set_values().
+  /// To the answers with times among the model's rows. Call after the model's fit() and before its set_values().
   /// @param residual variance of what the trend leaves
   void fit(const GaussianProcess& model, const History& history, double residual);
   [[nodiscard]] double mean(PointNumber point) const;
   /// Of the factors and the level at the point.
   [[nodiscard]] double variance(const GaussianProcess::Projection& projection) const;
-  /// Sum of the factors: about 1 where the prior is right, 0 where it says nothing.
-  [[nodiscard]] double trust() const;
   /// Of earlier answers near the point, those that worked over all.
   [[nodiscard]] double chance_to_work(PointNumber point) const;
 

@@ -12,6 +12,7 @@
 #include "core/device/device_facts.h"
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
+#include "core/predictor.h"
 
 namespace ak::app {
 
@@ -25,11 +26,15 @@ struct EarlierAnswers {
 /// known of the very same definition, shape and device is left out. A template is the same where its text is, else
 /// where its name is; what an answer of an older text lacks is the template's own value. Nothing where there is no
 /// database. Throws Error(database).
+/// Failures count once, in the nearest group of their params and device, and not where these are the search's own: they
+/// may be of its shape. Of each template as many groups as a prior has (TimePrior).
+/// @param predictor where its times rank, predicted ones count; null: measured ones and costs
 /// @param up_to the last evaluation that counts; absent: all do
 [[nodiscard]] EarlierAnswers earlier_answers(const std::filesystem::path& database,
                                              const ProblemInstance& problem,
                                              const std::vector<Candidate>& templates,
                                              const DeviceFacts& device, const Arch& arch,
+                                             const TargetPredictor* predictor,
                                              std::optional<std::int64_t> up_to);
 
 /// "120 answers of 2 devices and 3 shapes"; empty where there are none.

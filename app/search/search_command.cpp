@@ -10,6 +10,7 @@
 #include "app/baselines/pytorch_turns.h"
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
+#include "app/predict/target_prediction.h"
 #include "app/search/best_lookup.h"
 #include "app/search/earlier_answers.h"
 #include "app/sets/kernel_search.h"
@@ -145,7 +146,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.model_faults = std::move(choice.faults);
   search.command = std::move(command);
   search.one_by_one = flags.deterministic;
-  search.predict = config.predict && !flags.no_prior;
+  search.predict = config.predict && !flags.no_predict;
   search.quiet = flags.quiet || flags.json;
   search.baselines = parse_baselines(flags.baselines);
   check_pool(search);
@@ -192,10 +193,14 @@ void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
 std::int64_t add_earlier_answers(SearchSetup& setup, const SearchFlags& flags,
                                  std::optional<std::int64_t> up_to) {
   SearchRun& search = setup.run;
-  if (!search.target.device || flags.no_prior || flags.no_earlier) return 0;
+  if (!search.target.device || flags.no_earlier) return 0;
   try {
-    EarlierAnswers earlier = earlier_answers(setup.database, *search.problem, search.templates,
-                                             *search.target.device, search.target.arch, up_to);
+    const bool predicted = search.target.kind == DeviceKind::emulator && search.predict;
+    const TargetModel target =
+        predicted ? make_target_predictor(*search.problem, search.target.arch, setup.config) : TargetModel{};
+    EarlierAnswers earlier =
+        earlier_answers(setup.database, *search.problem, search.templates, *search.target.device,
+                        search.target.arch, target.predictor.get(), up_to);
     search.earlier = std::move(earlier.of_templates);
     const std::string text = earlier_text(search.earlier);
     if (!text.empty() && !search.quiet)

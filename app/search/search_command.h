@@ -27,9 +27,9 @@ struct SearchFlags {
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0, prepared_copies = 1;
   FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
-  bool json = false, quiet = false, unaudited = false, no_prior = false, deterministic = false,
-       per_shape = false,
-       no_earlier = false;  ///< the last: of no_prior only that nothing earlier is asked for
+  bool json = false, quiet = false, unaudited = false, deterministic = false, per_shape = false;
+  bool no_predict = false,
+       no_earlier = false;  ///< --no-prior is both: no predicted times, no earlier answers
 };
 /// Throws Error(usage) for values that make no sense.
 void check_search_flags(const SearchFlags& flags);

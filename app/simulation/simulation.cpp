@@ -55,7 +55,7 @@ Run run_both(const NamedSpace& space, const agent::Strategy& strategy, std::uint
   Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction, earlier)};
   if (plan.compile_workers > 0 && run.spent_s > 0)
     run.clock = agent::clocked_replay(space.space, strategy, seed, plan.budget, kTargetFraction,
-                                      plan.compile_workers);
+                                      plan.compile_workers, earlier);
   return run;
 }
 

@@ -41,6 +41,13 @@ void solve_from(const MatrixView& factor, Eigen::Index known, VectorView values)
   factor.bottomRightCorner(rest, rest).triangularView<Eigen::Lower>().solveInPlace(tail);
 }
 
+/// The factor of the covariances of some rows, from that of all of them.
+Matrix factor_of(const MatrixView& factor, const std::vector<Eigen::Index>& rows) {
+  if (static_cast<Eigen::Index>(rows.size()) == factor.rows()) return factor;
+  const Matrix some = Matrix(factor.triangularView<Eigen::Lower>())(rows, Eigen::all);
+  return Matrix(some * some.transpose()).llt().matrixL();
+}
+
 }  // namespace
 
 GaussianProcess::GaussianProcess(CorrelationFunction& correlation, const GaussianProcessOptions& options)
@@ -170,13 +177,20 @@ void GaussianProcess::fit(int steps) {
 }
 
 GaussianProcess::Trend GaussianProcess::trend(std::span<const TrendColumn> columns,
-                                              std::span<const double> values, double signal) const {
-  const auto factor = view(factor_, factored_, stride_);
+                                              std::span<const std::optional<double>> values,
+                                              double signal) const {
+  std::vector<Eigen::Index> known;
+  for (std::size_t row = 0; row < values.size(); ++row)
+    if (values[row]) known.push_back(static_cast<Eigen::Index>(row));
+  const auto factor = factor_of(view(factor_, factored_, stride_), known);
   const auto count = static_cast<Eigen::Index>(columns.size());
   Eigen::MatrixXd whitened(factor.rows(), count + 1);  // L^-1 of the columns and, last, of the values
-  for (Eigen::Index i = 0; i < count; ++i)
-    whitened.col(i) = view(columns[static_cast<std::size_t>(i)].values);
-  whitened.col(count) = Eigen::Map<const VectorXd>(values.data(), factor.rows());
+  for (Eigen::Index row = 0; row < factor.rows(); ++row) {
+    const auto from = static_cast<std::size_t>(known[static_cast<std::size_t>(row)]);
+    for (Eigen::Index i = 0; i < count; ++i)
+      whitened(row, i) = columns[static_cast<std::size_t>(i)].values[from];
+    whitened(row, count) = *values[from];
+  }
   factor.triangularView<Eigen::Lower>().solveInPlace(whitened);
   Eigen::MatrixXd normal = whitened.leftCols(count).transpose() * whitened.leftCols(count);
   VectorXd right = whitened.leftCols(count).transpose() * whitened.col(count);
@@ -190,11 +204,12 @@ GaussianProcess::Trend GaussianProcess::trend(std::span<const TrendColumn> colum
   const VectorXd coefficients = solved.solve(right);
   const Eigen::MatrixXd covariance = signal * solved.solve(Eigen::MatrixXd::Identity(count, count));
   factor.transpose().triangularView<Eigen::Upper>().solveInPlace(whitened);
-  Trend trend{.coefficients = {coefficients.begin(), coefficients.end()},
-              .covariance = {covariance.data(), covariance.data() + covariance.size()},
-              .weights = {}};
-  trend.weights.assign(whitened.data(), whitened.data() + whitened.rows() * count);
-  return trend;
+  Eigen::MatrixXd weights = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(values.size()), count);
+  for (Eigen::Index row = 0; row < factor.rows(); ++row)
+    weights.row(known[static_cast<std::size_t>(row)]) = whitened.row(row).head(count);
+  return {.coefficients = {coefficients.begin(), coefficients.end()},
+          .covariance = {covariance.data(), covariance.data() + covariance.size()},
+          .weights = {weights.data(), weights.data() + weights.size()}};
 }
 
 double GaussianProcess::trend_variance(const Trend& trend, std::span<const double> columns,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -83,12 +84,14 @@ class GaussianProcess {
   struct Trend {
     std::vector<double> coefficients;
     std::vector<double> covariance;  ///< of the coefficients, row by row
-    std::vector<double> weights;     ///< (K + noise)^-1 times each column, column by column
+    std::vector<double>
+        weights;  ///< (K + noise)^-1 times each column, column by column; 0 of rows without a value
   };
   /// A trend in `values` (not those of set_values()), by generalised least squares: rows that are alike count together
-  /// as little more than one. `signal` is the variance of what the trend leaves. Call set_values() next.
-  [[nodiscard]] Trend trend(std::span<const TrendColumn> columns, std::span<const double> values,
-                            double signal) const;
+  /// as little more than one, and those without a value not at all. `signal` is the variance of what the trend leaves.
+  /// Call set_values() next.
+  [[nodiscard]] Trend trend(std::span<const TrendColumn> columns,
+                            std::span<const std::optional<double>> values, double signal) const;
   /// What uncertain coefficients add to the variance at a related input where the columns have these values.
   [[nodiscard]] static double trend_variance(const Trend& trend, std::span<const double> columns,
                                              const Projection& projection);

@@ -12,6 +12,7 @@
 #include "agent/search/members.h"
 #include "agent/search/prior_trend.h"
 #include "core/learn/point_correlation.h"
+#include "core/learn/stats.h"
 #include "strategy_table.h"
 
 namespace ak::agent {
@@ -27,24 +28,25 @@ constexpr double kRefitGrowth = 1.15;  // weights are fitted when there are so m
 // Of a proposal's candidates and the model's rows there are about half as many (chosen: 0.5 MB).
 constexpr std::size_t kMaxOrdinals = 4096;
 // With a prior (chosen): what it leaves of the deviation that it expects over the space, and how many answers this counts
-// for; how many answers what it says of failing counts for; when a sum of factors shows that it misleads.
-constexpr double kResidual = 0.3, kResidualWeight = 4, kFailureWeight = 2, kDoubted = 0.5;
-constexpr std::size_t kDoubtAfter = 3;
+// for; how many answers what it says of failing counts for.
+constexpr double kResidual = 0.3, kResidualWeight = 4, kFailureWeight = 2;
+// With a prior, every so many-th proposal is of the model that uses it. Answers that judge the prior, and the rank
+// correlation with them below which it is not asked. Points that it chooses before anything works (all chosen).
+constexpr std::size_t kTurns = 2, kJudged = 8, kStarts = 5;
+constexpr double kTrusted = 0.3;
 constexpr int kFirstSteps = 15, kSteps = 4;
 
 /// Bayesian optimisation: the point with the largest expected improvement of the log time, times the chance
-/// that it does not fail. Points in flight are believed to come as predicted. With a prior the process is of what the
-/// prior's trend leaves.
-class Bayesian final : public Member {
+/// that it does not fail. Points in flight are believed to come as predicted. Where the prior is used the process is of
+/// what its trend leaves.
+class ProcessModel final : public Member {
  public:
-  [[nodiscard]] bool uses_prior() const override { return true; }
+  explicit ProcessModel(bool uses_prior) : uses_prior_(uses_prior) {}
 
+  /// One that uses the prior is asked after an answer with a time.
   PointNumber pick(const History& history, Engine& engine) override {
-    if (spread_due(history)) {
-      ++spread_points_;
+    if (!history.best() || (!uses_prior_ && history.told().size() < kFirst))
       return spread_point(history, engine);
-    }
-    if (!history.best()) return first_point(history, engine);
     update(history, engine);
     Candidate& chosen = best_candidate();
     const PointNumber point = chosen.projection.input;
@@ -53,20 +55,6 @@ class Bayesian final : public Member {
   }
 
  private:
-  /// What the prior expects to be the fastest.
-  [[nodiscard]] static PointNumber first_point(const History& history, Engine& engine) {
-    for (const PointNumber point : history.prior()->fastest())
-      if (history.unseen(point)) return point;
-    return spread_point(history, engine);
-  }
-
-  /// Without a prior they come first. One that the answers so far do not bear out has cost some of the budget, and leaves
-  /// the search without an idea of the space: the spread points come then.
-  [[nodiscard]] bool spread_due(const History& history) const {
-    if (history.prior() == nullptr) return history.told().size() < kFirst || !history.best();
-    return trend_ && spread_points_ < kFirst && history.told().size() >= kDoubtAfter &&
-           trend_->trust() < kDoubted;
-  }
   [[nodiscard]] double mean_of(PointNumber point) const { return trend_ ? trend_->mean(point) : mean_; }
 
   struct Candidate {
@@ -129,7 +117,7 @@ class Bayesian final : public Member {
     add_rows(history);
     const bool refit = fitted_rows_ == 0 || model_->rows().size() > due;
     if (refit && model_->rows().size() > kMaxRows) forget(history, engine);
-    if (history.prior() != nullptr && !trend_) trend_.emplace(*history.prior(), *history.best()->log_time);
+    if (uses_prior_ && !trend_) trend_.emplace(*history.prior(), *history.best()->log_time);
     if (refit) {
       set_values(history);
       model_->fit(fitted_rows_ == 0 ? kFirstSteps : kSteps);
@@ -213,7 +201,7 @@ class Bayesian final : public Member {
       offer(history, point);
     for (const Observation& centre : history.fastest(kCentres))
       for (const PointNumber point : history.points().neighbours(centre.point)) offer(history, point);
-    if (history.prior() == nullptr) return;
+    if (!uses_prior_) return;
     for (const PointNumber point : history.prior()->fastest()) offer(history, point);
   }
 
@@ -239,8 +227,8 @@ class Bayesian final : public Member {
     return worked / (worked + failed);
   }
 
-  std::optional<PriorTrend> trend_;  ///< where there is a prior
-  std::size_t spread_points_ = 0;    ///< that were given in place of a prior that misleads
+  bool uses_prior_;
+  std::optional<PriorTrend> trend_;  ///< where it is used
   /// Of those seen lately: finding them out of a number takes as long as comparing them with ten rows.
   std::unordered_map<PointNumber, Ordinals> ordinals_;
   std::optional<PointCorrelation> correlation_;
@@ -253,6 +241,43 @@ class Bayesian final : public Member {
   std::unordered_map<PointNumber, double> beliefs_;  ///< predicted log times of points in flight
   double mean_ = 0, deviation_ = 1;  ///< of the log times; with a prior of what its trend leaves
   double best_ = 0;                  ///< standardised, as what the model holds
+};
+
+/// Without a prior, one model. With one, two of them in turns: one that uses it and one that knows of the answers alone,
+/// so that a prior that misleads costs half of the proposals until the answers show it, and none later.
+class Bayesian final : public Member {
+ public:
+  [[nodiscard]] bool uses_prior() const override { return true; }
+
+  PointNumber pick(const History& history, Engine& engine) override {
+    if (history.prior() == nullptr || !trusted(history)) return cold_.pick(history, engine);
+    if (turn_++ % kTurns != 0) return cold_.pick(history, engine);
+    if (history.best()) return informed_.pick(history, engine);
+    return start_point(history, engine);
+  }
+
+ private:
+  /// What the prior expects to be the fastest, of a few: where nothing works there it has no more to say.
+  PointNumber start_point(const History& history, Engine& engine) {
+    const auto& fastest = history.prior()->fastest();
+    while (starts_ < std::min(kStarts, fastest.size()))
+      if (const PointNumber point = fastest[starts_++]; history.unseen(point)) return point;
+    return spread_point(history, engine);
+  }
+
+  /// Whether the prior puts the answers in about their order. Answers, not what it says of points in flight.
+  [[nodiscard]] static bool trusted(const History& history) {
+    std::vector<double> expected, found;
+    for (const Observation& answer : history.told()) {
+      if (!answer.log_time) continue;
+      expected.push_back(history.prior()->at(answer.point).log_time);
+      found.push_back(*answer.log_time);
+    }
+    return found.size() < kJudged || rank_correlation(expected, found) >= kTrusted;
+  }
+
+  ProcessModel informed_{true}, cold_{false};
+  std::size_t turn_ = 0, starts_ = 0;
 };
 
 }  // namespace
