@@ -195,7 +195,8 @@ std::int64_t add_earlier_answers(SearchSetup& setup, const SearchFlags& flags,
   SearchRun& search = setup.run;
   if (!search.target.device || flags.no_earlier) return 0;
   try {
-    const bool predicted = search.target.kind == DeviceKind::emulator && search.predict;
+    // What ranks: in the searches of a set, costs do.
+    const bool predicted = search.target.kind == DeviceKind::emulator && search.predict && !search.per_shape;
     const TargetModel target =
         predicted ? make_target_predictor(*search.problem, search.target.arch, setup.config) : TargetModel{};
     EarlierAnswers earlier =

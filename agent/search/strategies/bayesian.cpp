@@ -32,8 +32,8 @@ constexpr std::size_t kMaxOrdinals = 4096;
 constexpr double kResidual = 0.3, kResidualWeight = 4, kFailureWeight = 2;
 // With a prior, every so many-th proposal is of the model that uses it. Answers that judge the prior, and the rank
 // correlation with them below which it is not asked. Points that it chooses before anything works (all chosen).
-constexpr std::size_t kTurns = 2, kJudged = 8, kStarts = 5;
-constexpr double kTrusted = 0.3;
+constexpr std::size_t kTurns = 2, kJudged = 4, kStarts = 5;
+constexpr double kTrusted = 0.5;
 constexpr int kFirstSteps = 15, kSteps = 4;
 
 /// Bayesian optimisation: the point with the largest expected improvement of the log time, times the chance
