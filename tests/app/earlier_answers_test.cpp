@@ -33,6 +33,22 @@ EvaluationResult timed(Status status, double median_ns) {
   return result;
 }
 
+/// Of variant BLOCK = `block`, which passed: where, if not on the search's device, and what was predicted, if anything.
+void commit(Run& run, int block, const DeviceFacts* device, const PredictedScore* predicted) {
+  const EvaluationRequest request = run.request(block);
+  const EvaluationResult result = Run::result(Status::ok, 1000.0 * block);
+  EvaluationRecord record;
+  record.search = run.search;
+  record.device = device;
+  record.predicted = predicted;
+  record.iteration = run.iteration++;
+  record.proposer = "search";
+  record.arm = "random";
+  record.request = &request;
+  record.result = &result;
+  run.store.commit(record);
+}
+
 struct Database {
   db::test::TemporaryFolder folder;
   std::unique_ptr<VariantStore> store = db::open_store(folder.file());
@@ -109,19 +125,7 @@ TEST_CASE("answers of the other devices of a pool count as theirs") {
   Database database;
   Run run(*database.store);
   const DeviceFacts device = other_device();
-  for (const int block : {128, 256}) {
-    const EvaluationRequest request = run.request(block);
-    const EvaluationResult result = Run::result(Status::ok, 1000.0 * block);
-    EvaluationRecord record;
-    record.search = run.search;
-    record.iteration = run.iteration++;
-    record.proposer = "search";
-    record.arm = "random";
-    record.request = &request;
-    record.result = &result;
-    record.device = &device;
-    database.store->commit(record);
-  }
+  for (const int block : {128, 256}) commit(run, block, &device, nullptr);
   const EarlierAnswers earlier = database.read();
   REQUIRE(earlier.of_templates[0].size() == 1);
   CHECK(earlier.of_templates[0][0].device == "Other GPU");
@@ -142,17 +146,29 @@ TEST_CASE("a search that continues begins with what it began with") {
   CHECK(database.answers(database.read().of_templates[0][0]) == Answers{{128, 5000}, {256, 0}, {512, 3000}});
 }
 
-TEST_CASE("where predicted times rank, what nobody predicted is no answer") {
-  struct Any final : TargetPredictor {
+TEST_CASE(
+    "where predicted times rank, they are the times, and what this model did not predict is no answer") {
+  struct OneModel final : TargetPredictor {
     [[nodiscard]] std::optional<PredictedScore> predict(const Completed&) const override { return {}; }
-    [[nodiscard]] bool ranks_with(std::string_view) const override { return true; }
+    [[nodiscard]] bool ranks_with(std::string_view model) const override { return model == "mine"; }
   };
   Database database;
   Run run(*database.store, other_device());
-  run.commit(128, Status::ok, 5000);
-  run.commit(256, Status::ok, 4000);
-  const Any predictor;
-  CHECK(earlier_text(database.read(std::nullopt, &predictor).of_templates).empty());
+  const auto predicted = [](const std::string& model, double time_ns) {
+    return PredictedScore{.model = model,
+                          .score = Nanoseconds(time_ns),
+                          .times = {{.workload = "large", .time = Nanoseconds(time_ns), .limiter = ""}}};
+  };
+  const PredictedScore slow = predicted("mine", 70), fast = predicted("mine", 60),
+                       other = predicted("else", 1);
+  run.commit(64, Status::ok, 3000);
+  commit(run, 128, nullptr, &slow);
+  commit(run, 256, nullptr, &fast);
+  commit(run, 512, nullptr, &other);
+  const OneModel predictor;
+  const EarlierAnswers earlier = database.read(std::nullopt, &predictor);
+  REQUIRE(earlier.of_templates[0].size() == 1);
+  CHECK(database.answers(earlier.of_templates[0][0]) == Answers{{128, 70}, {256, 60}});
 }
 
 }  // namespace
