@@ -13,6 +13,7 @@
 
 #include "agent/candidate_source.h"
 #include "agent/library_turns.h"
+#include "agent/search/earlier_searches.h"
 #include "core/clock.h"
 #include "core/evaluation.h"
 #include "core/learn/stats.h"
@@ -64,6 +65,8 @@ struct LoopOptions {
   std::map<std::size_t, Origin> origins;
   /// Evaluated right after the templates' own points; those that a template does not have are left out.
   std::vector<FirstPoint> first_points;
+  /// What strategies know beforehand, by template; of templates without an entry nothing.
+  std::vector<EarlierSearches> earlier;
   Arch arch;
   Depth depth = Depth::time;
   std::string strategy = "random";

@@ -20,6 +20,7 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
     : clock_(clock),
       predictor_(options.target_predictor),
       strategy_(find_strategy(options.strategy)),
+      earlier_(options.earlier),
       seed_(options.seed),
       environment_(options.problem->environment({})) {
   if (strategy_ == nullptr) fail(ExitCode::usage, "{}", unknown_strategy(options.strategy));
@@ -154,7 +155,8 @@ void Proposals::open(std::size_t index, TunableSpace space) {
   const auto room = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() - space_points_);
   space_points_ += static_cast<std::int64_t>(std::min(space.size() - counted, room));
   added.strategy =
-      strategy_->make(std::make_shared<TunableSpace>(std::move(space)), derive_seed(seed_, index + 1));
+      strategy_->make(std::make_shared<TunableSpace>(std::move(space)), derive_seed(seed_, index + 1),
+                      index < earlier_.size() ? earlier_[index] : EarlierSearches{});
   active_.push_back(index);
 }
 

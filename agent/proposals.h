@@ -84,6 +84,7 @@ class Proposals {
   const Clock& clock_;
   const TargetPredictor* predictor_;  ///< its times rank; null: costs and measured times do
   const Strategy* strategy_;
+  const std::vector<EarlierSearches>& earlier_;  ///< by template
   std::uint64_t seed_;
   Environment environment_;
   bool search_allowed_ = true;

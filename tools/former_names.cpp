@@ -19,6 +19,15 @@ void add_former_number(CLI::App& app, const std::string& former, const std::stri
       ->group("");
 }
 
+void add_former_flag(CLI::App& app, const std::string& former, const std::string& whole, bool& set) {
+  app.add_flag_callback(former,
+                        [former, whole, &set] {
+                          print_stderr("note: {} is one half of {} now\n", former, whole);
+                          set = true;
+                        })
+      ->group("");
+}
+
 std::vector<std::string> with_present_names(const db::NamedQuery& query, std::vector<std::string> given) {
   constexpr std::string_view kFormer = "session=";
   const auto has = [&](std::string_view name) {

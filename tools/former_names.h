@@ -10,10 +10,13 @@
 
 namespace ak::tools {
 
-// Searches were called sessions until schema version 18: words of that time are understood, with a note on stderr.
+// Words of older versions are understood, with a note on stderr: searches were called sessions until schema version 18.
 
 /// `--former` as a hidden option of numbers of rows, which `set` gets like those of `--now`, with a note on stderr.
 void add_former_number(CLI::App& app, const std::string& former, const std::string& now, SetInteger set);
+
+/// `--former` as a hidden option that sets its half of what `--whole` sets, with a note on stderr.
+void add_former_flag(CLI::App& app, const std::string& former, const std::string& whole, bool& set);
 
 /// `given`, the NAME=VALUE texts of a query, by the names that its parameters have now.
 [[nodiscard]] std::vector<std::string> with_present_names(const db::NamedQuery& query,

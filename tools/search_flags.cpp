@@ -11,6 +11,7 @@
 #include "core/text/print_stderr.h"
 #include "tools/choice_options.h"
 #include "tools/command_line.h"
+#include "tools/former_names.h"
 #include "tools/number_options.h"
 
 namespace ak::tools {
@@ -68,12 +69,14 @@ void add_proposer_flags(CLI::App& app, app::SearchFlags& flags) {
 
 /// With what a search begins, and what is drawn.
 void add_start_flags(CLI::App& app, app::SearchFlags& flags) {
-  app.add_flag("--no-predict", flags.no_predict,
-               "measure every point, also where a fitted model predicts that it is too slow");
+  app.add_flag_callback(
+      "--no-prior", [&flags] { flags.no_earlier = flags.no_predict = true; },
+      "begin as if nothing were known: without answers for other shapes, parameters and devices, and "
+      "without predicted times");
+  add_former_flag(app, "--no-transfer", "--no-prior", flags.no_earlier);
+  add_former_flag(app, "--no-predict", "--no-prior", flags.no_predict);
   app.add_option("--best", flags.best,
                  "begin with points of this file, which `alphakernel best export` wrote");
-  app.add_flag("--no-transfer", flags.no_transfer,
-               "do not begin with what the database knows of other shapes, parameters and devices");
   add_integer(app, "--seed", app::kSeeds, into(flags.seed),
               "seed of the search and of the inputs (default: random, stored)");
   app.add_option(

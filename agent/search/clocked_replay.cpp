@@ -19,8 +19,9 @@ std::size_t useful_builds(const ReplaySpace::Spent& spent, std::size_t workers) 
 }  // namespace
 
 ClockTime clocked_replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed,
-                         std::size_t budget, double target, std::size_t compile_workers) {
-  const auto strategy = entry.make(space.search_space(), seed);
+                         std::size_t budget, double target, std::size_t compile_workers,
+                         const EarlierSearches& earlier) {
+  const auto strategy = entry.make(space.search_space(), seed, earlier);
   std::vector<double> worker_free_s(compile_workers, 0.0);
   std::multimap<double, TunableValues> on_their_way;  // by the time at which they are built
   ClockTime clock;

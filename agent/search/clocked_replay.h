@@ -17,6 +17,7 @@ struct ClockTime {
 /// more builds than twice those that keep the GPU busy. The GPU takes builds in
 /// the order in which they end. The strategy's own time is left out.
 [[nodiscard]] ClockTime clocked_replay(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
-                                       std::size_t budget, double target, std::size_t compile_workers);
+                                       std::size_t budget, double target, std::size_t compile_workers,
+                                       const EarlierSearches& earlier = {});
 
 }  // namespace ak::agent

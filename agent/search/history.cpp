@@ -7,8 +7,8 @@
 
 namespace ak::agent {
 
-History::History(std::shared_ptr<const TunableSpace> space)
-    : points_(std::move(space)), unseen_(points_.size()) {}
+History::History(std::shared_ptr<const TunableSpace> space, const EarlierSearches& earlier)
+    : points_(std::move(space)), prior_(SearchPrior::make(points_, earlier)), unseen_(points_.size()) {}
 
 std::optional<double> History::log_time(PointNumber point) const {
   const auto answer = answer_.find(point);

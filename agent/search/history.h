@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "agent/search/draw.h"
 #include "agent/search/points.h"
 #include "agent/search/remaining_numbers.h"
+#include "agent/search/search_prior.h"
 
 namespace ak::agent {
 
@@ -21,9 +23,13 @@ struct Observation {
 /// What a search knows of its space: which points were proposed, and their results.
 class History {
  public:
-  explicit History(std::shared_ptr<const TunableSpace> space);
+  explicit History(std::shared_ptr<const TunableSpace> space, const EarlierSearches& earlier = {});
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
 
   [[nodiscard]] const Points& points() const { return points_; }
+  /// What earlier searches say; null: nothing.
+  [[nodiscard]] SearchPrior* prior() const { return prior_.get(); }
   /// Not proposed and not told.
   [[nodiscard]] bool unseen(PointNumber point) const { return unseen_.contains(point); }
   [[nodiscard]] bool exhausted() const { return unseen_.size() == 0; }
@@ -56,6 +62,7 @@ class History {
 
  private:
   Points points_;
+  std::unique_ptr<SearchPrior> prior_;
   RemainingNumbers unseen_;
   std::unordered_map<PointNumber, std::size_t> answer_;  ///< of a point in told_
   std::vector<PointNumber> pending_;

@@ -59,6 +59,19 @@ std::optional<PointNumber> Points::find(const TunableValues& values) const {
   return point ? space_->index_of(*point) : std::nullopt;
 }
 
+std::optional<Ordinals> Points::place(const TunableValues& values) const {
+  Ordinals result(axes(), u'\0');
+  for (std::size_t axis = 0; axis < axes(); ++axis) {
+    if (extent(axis) == 1) continue;
+    const auto named = values.find(space_->parameters()[axis].name);
+    if (named == values.end()) return std::nullopt;
+    const auto found = std::ranges::lower_bound(values_[axis], named->second);
+    if (found == values_[axis].end() || *found != named->second) return std::nullopt;
+    result[axis] = static_cast<char16_t>(found - values_[axis].begin());
+  }
+  return result;
+}
+
 std::vector<PointNumber> Points::neighbours(PointNumber number) const {
   std::vector<PointNumber> result;
   Ordinals moved = ordinals(number);

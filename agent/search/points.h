@@ -4,20 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "agent/search/draw.h"
 #include "agent/search/remaining_numbers.h"
 #include "agent/search/strategy.h"
+#include "core/learn/point_kernel.h"
 
 namespace ak::agent {
 
-/// A point's coordinates: for every tunable the rank of its value in ascending order. (Strings, because short ones
-/// need no memory of their own.)
-using Ordinals = std::u16string;
-using OrdinalsView = std::u16string_view;
 /// The number of a point in its space.
 using PointNumber = std::uint64_t;
 
@@ -30,6 +25,7 @@ class Points {
 
   [[nodiscard]] std::uint64_t size() const { return space_->size(); }
   [[nodiscard]] std::size_t axes() const { return values_.size(); }
+  [[nodiscard]] const TunableAxes& tunables() const { return values_; }
   /// Values of an axis, ascending.
   [[nodiscard]] const std::vector<std::int64_t>& values(std::size_t axis) const { return values_[axis]; }
   [[nodiscard]] std::size_t extent(std::size_t axis) const { return values_[axis].size(); }
@@ -37,6 +33,9 @@ class Points {
   [[nodiscard]] TunableValues tunable_values(PointNumber number) const;
   [[nodiscard]] std::optional<PointNumber> find(OrdinalsView ordinals) const;
   [[nodiscard]] std::optional<PointNumber> find(const TunableValues& values) const;
+  /// Coordinates of values that may be none of the space's points; nothing where a tunable with a choice is not named,
+  /// or has not this value here.
+  [[nodiscard]] std::optional<Ordinals> place(const TunableValues& values) const;
 
   /// The points that differ in one axis, in the order of axes and values.
   [[nodiscard]] std::vector<PointNumber> neighbours(PointNumber number) const;
@@ -49,7 +48,7 @@ class Points {
 
  private:
   std::shared_ptr<const TunableSpace> space_;
-  std::vector<std::vector<std::int64_t>> values_;
+  TunableAxes values_;
   std::vector<Ordinals> ranks_;                    ///< of each axis: of the space's values, their ranks
   std::vector<std::vector<std::uint16_t>> order_;  ///< of each axis: of ranks, the space's values
 };

@@ -15,8 +15,10 @@ namespace {
 // A strategy that proposes nothing new this many times in a row has nothing left.
 constexpr int kMaxRepeats = 1000;
 
-/// The parameter with integers for values.
+/// The parameter with integers for values, and a name in lower case.
 TuningParameter with_integers(TuningParameter parameter) {
+  for (char& letter : parameter.name)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   const bool integers = std::ranges::all_of(
       parameter.values, [](const TuningValue& value) { return std::holds_alternative<std::int64_t>(value); });
   for (std::size_t i = 0; !integers && i < parameter.values.size(); ++i)
@@ -60,9 +62,9 @@ ReplaySpace::Spent ReplaySpace::spent(const TunableValues& point) const {
 }
 
 Replay replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed, std::size_t budget,
-              double target) {
+              double target, const EarlierSearches& earlier) {
   Replay run;
-  const auto strategy = entry.make(space.search_space(), seed);
+  const auto strategy = entry.make(space.search_space(), seed, earlier);
   std::set<TunableValues> seen;
   std::optional<double> best;
   for (int repeats = 0; run.fractions.size() < budget && repeats < kMaxRepeats;) {
@@ -87,6 +89,20 @@ Replay replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t see
   }
   run.fractions.resize(budget, run.fractions.empty() ? 0 : run.fractions.back());
   return run;
+}
+
+EarlierSearch answers_of(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed,
+                         std::size_t budget) {
+  EarlierSearch search;
+  const auto strategy = entry.make(space.search_space(), seed, {});
+  while (search.answers.size() < budget) {
+    const auto point = strategy->ask();
+    if (!point) break;
+    const std::optional<double> time_ns = space.time_ns(*point);
+    strategy->tell(*point, time_ns);
+    search.answers.push_back({*point, time_ns});
+  }
+  return search;
 }
 
 }  // namespace ak::agent

@@ -13,7 +13,7 @@
 namespace ak::agent {
 
 /// A brute-forced space in the form in which strategies search it. Values that are not integers are replaced
-/// by their places in the parameter's list. Immutable; several threads may replay over it.
+/// by their places in the parameter's list, and names are in lower case, because tools differ in that. Immutable; several threads may replay over it.
 class ReplaySpace {
  public:
   /// `measured` has at least one point with a time.
@@ -50,7 +50,12 @@ struct Replay {
 
 /// Searches with recorded times: every new point costs one evaluation, also one that fails; one that was
 /// proposed before costs nothing and is answered again.
+/// @param earlier what the strategy begins with
 [[nodiscard]] Replay replay(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
-                            std::size_t budget, double target);
+                            std::size_t budget, double target, const EarlierSearches& earlier = {});
+
+/// What a search of so many evaluations finds, as the beginning of another one.
+[[nodiscard]] EarlierSearch answers_of(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
+                                       std::size_t budget);
 
 }  // namespace ak::agent

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/search/earlier_searches.h"
 #include "core/plan/launch_plan.h"
 #include "core/tuning/tunable_space.h"
 
@@ -34,7 +35,8 @@ class SearchStrategy {
 struct Strategy {
   std::string_view name;     ///< stored in the database; never renamed
   std::string_view summary;  ///< one line for --help
-  std::unique_ptr<SearchStrategy> (*make)(std::shared_ptr<const TunableSpace> space, std::uint64_t seed);
+  std::unique_ptr<SearchStrategy> (*make)(std::shared_ptr<const TunableSpace> space, std::uint64_t seed,
+                                          const EarlierSearches& earlier);
 };
 /// All of them, in the order of the table.
 [[nodiscard]] std::span<const Strategy* const> strategies();

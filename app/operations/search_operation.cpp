@@ -34,7 +34,7 @@ app::SearchFlags search_flags(const Json& request, const Context& context) {
   flags.max_minutes = given<double>(request, "max_minutes");
   flags.patience = given<std::int64_t>(request, "patience");
   flags.unaudited = request.at("unaudited");
-  flags.no_transfer = !request.at("transfer").get<bool>();
+  flags.no_earlier = !request.at("transfer").get<bool>();
   flags.deterministic = request.at("deterministic");
   flags.per_shape = request.value("per_shape", false);
   flags.prepared_copies = request.value("prepared_copies", 1);
@@ -138,6 +138,7 @@ Answer run_to_answer(app::SearchSetup setup, const app::SearchFlags& flags, cons
   app::limit_tokens(run);
   run.audited = app::require_audit(*run.problem, flags.unaudited, setup.config, setup.database);
   app::add_first_points(setup, flags);
+  app::add_earlier_answers(setup, flags);
   report(run, callbacks, emulated);
   const auto store = db::open_store(setup.database);
   const std::atomic<bool> never{false};

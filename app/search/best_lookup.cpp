@@ -21,24 +21,6 @@ std::optional<MatchLevel> match_level_of(const BestPoint& point, const BestQuest
   return estimated ? MatchLevel::emulated_family : MatchLevel::family;
 }
 
-/// Infinite where the shapes have different axes.
-double distance_of(const AxisValues& a, const AxisValues& b) {
-  double distance = 0;
-  for (const auto& [name, size] : a) {
-    const auto other = b.find(name);
-    if (other == b.end() || size <= 0 || other->second <= 0) return INFINITY;
-    distance += std::abs(std::log2(static_cast<double>(size) / static_cast<double>(other->second)));
-  }
-  return a.size() == b.size() ? distance : INFINITY;
-}
-
-bool same_params(const Json& stored, const Params& params) {
-  Json json = Json::object();
-  for (const auto& [name, value] : params)
-    std::visit([&cell = json[name]](const auto& v) { cell = v; }, value);
-  return stored == json;
-}
-
 /// Its constraints hold and its launches are within the limits of the device, on the shape asked for.
 bool valid(const LaunchPlan& plan, const TunableValues& point, const BestQuestion& question) {
   for (const Tunable& tunable : plan.tunables) {
@@ -92,6 +74,23 @@ std::optional<std::size_t> template_of(const BestPoints& best, const BestPoint& 
 
 }  // namespace
 
+double shape_distance(const AxisValues& a, const AxisValues& b) {
+  double distance = 0;
+  for (const auto& [name, size] : a) {
+    const auto other = b.find(name);
+    if (other == b.end() || size <= 0 || other->second <= 0) return INFINITY;
+    distance += std::abs(std::log2(static_cast<double>(size) / static_cast<double>(other->second)));
+  }
+  return a.size() == b.size() ? distance : INFINITY;
+}
+
+bool same_params(const Json& stored, const Params& params) {
+  Json json = Json::object();
+  for (const auto& [name, value] : params)
+    std::visit([&cell = json[name]](const auto& v) { cell = v; }, value);
+  return stored == json;
+}
+
 std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& question, bool any_params) {
   std::vector<BestMatch> matches;
   for (const BestPoint& point : best.points) {
@@ -100,7 +99,7 @@ std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& 
     const BestMatch match{.point = &point,
                           .level = *level,
                           .same_params = same_params(point.params, question.problem->params),
-                          .distance = distance_of(question.shape, point.shape)};
+                          .distance = shape_distance(question.shape, point.shape)};
     if (!std::isfinite(match.distance) || (!match.same_params && !any_params)) continue;
     if (valid(best.sources.at(point.source).plan, point.tunables, question)) matches.push_back(match);
   }
@@ -137,8 +136,7 @@ std::vector<agent::FirstPoint> first_points(const BestPoints& best,
     if (!workload.has(WorkloadRole::time)) continue;
     const BestQuestion question{.problem = problem, .shape = workload.axes, .device = device, .arch = arch};
     std::size_t rank = 0;
-    for (const BestMatch& match : best_matches(best, question, first_point_options.transfer)) {
-      if (first_point_options.transfer && match.exact()) continue;
+    for (const BestMatch& match : best_matches(best, question, false)) {
       const auto index = template_of(best, *match.point, templates, hashes);
       // Where the text has changed the point must be one of the new plan, too.
       if (!index || !valid(templates[*index].plan, match.point->tunables, question)) continue;

@@ -24,6 +24,10 @@ struct BestMatch {
   [[nodiscard]] bool exact() const { return level == MatchLevel::device && same_params && distance == 0; }
 };
 
+/// Sum over the axes of |log2| of the ratio of their sizes; infinite where the shapes have different axes.
+[[nodiscard]] double shape_distance(const AxisValues& a, const AxisValues& b);
+[[nodiscard]] bool same_params(const Json& stored, const Params& params);
+
 /// What is asked for.
 struct BestQuestion {
   std::shared_ptr<const ProblemInstance> problem;
@@ -44,7 +48,6 @@ struct BestQuestion {
 /// Points for a search to begin with.
 struct FirstPointOptions {
   std::string arm;
-  bool transfer = false;  ///< points of other shapes, params and devices only, of any params
   std::size_t most = 5;
 };
 /// The best matches of each timed shape, for the templates of these sources or names.

@@ -10,7 +10,9 @@
 #include "app/baselines/pytorch_turns.h"
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
+#include "app/predict/target_prediction.h"
 #include "app/search/best_lookup.h"
+#include "app/search/earlier_answers.h"
 #include "app/sets/kernel_search.h"
 #include "app/sets/set_report.h"
 #include "app/setup/interrupt.h"
@@ -182,17 +184,32 @@ void limit_tokens(SearchRun& search) {
 void add_first_points(SearchSetup& setup, const SearchFlags& flags) {
   SearchRun& search = setup.run;
   if (!search.target.device) return;
-  const auto add = [&](const BestPoints& best, const FirstPointOptions& first_point_options) {
-    for (agent::FirstPoint& first : first_points(best, first_point_options, search.problem, search.templates,
-                                                 *search.target.device, search.target.arch))
-      search.first_points.push_back(std::move(first));
-  };
-  if (!flags.best.empty()) add(read_best_points(flags.best), {.arm = "best"});
-  if (flags.no_transfer) return;
+  if (flags.best.empty()) return;
+  for (agent::FirstPoint& first : first_points(read_best_points(flags.best), {.arm = "best"}, search.problem,
+                                               search.templates, *search.target.device, search.target.arch))
+    search.first_points.push_back(std::move(first));
+}
+
+std::int64_t add_earlier_answers(SearchSetup& setup, const SearchFlags& flags,
+                                 std::optional<std::int64_t> up_to) {
+  SearchRun& search = setup.run;
+  if (!search.target.device || flags.no_earlier) return 0;
   try {
-    add(best_points_of(setup.database, search.problem->problem), {.arm = "transfer", .transfer = true});
+    // What ranks: in the searches of a set, costs do.
+    const bool predicted = search.target.kind == DeviceKind::emulator && search.predict && !search.per_shape;
+    const TargetModel target =
+        predicted ? make_target_predictor(*search.problem, search.target.arch, setup.config) : TargetModel{};
+    EarlierAnswers earlier =
+        earlier_answers(setup.database, *search.problem, search.templates, *search.target.device,
+                        search.target.arch, target.predictor.get(), up_to);
+    search.earlier = std::move(earlier.of_templates);
+    const std::string text = earlier_text(search.earlier);
+    if (!text.empty() && !search.quiet)
+      print_stderr("note: the search begins with {} (--no-prior: without)\n", text);
+    return earlier.last_evaluation;
   } catch (const Error& error) {
-    print_stderr("note: nothing is transferred from earlier searches: {}\n", error.what());
+    print_stderr("note: the search begins without what earlier ones found: {}\n", error.what());
+    return 0;
   }
 }
 
@@ -208,6 +225,7 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
       require_audit(*search.problem, flags.unaudited, setup.config, setup.database, audit_shown(search.view));
   const auto store = db::open_store(setup.database);
   add_first_points(setup, flags);
+  add_earlier_answers(setup, flags);
   const InterruptGuard interrupt;
   const SearchOutcome outcome = find_kernel(search, setup.config, *store, interrupt.requested());
   return report_search(setup, outcome, command_start, show);
@@ -225,6 +243,7 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
   json["profile_note"] = loop.profile.note;
   if (outcome.set) json["set"] = set_json(*outcome.set);
   json["model"] = model_json(search, loop);
+  json["began_with"] = earlier_text(search.earlier);
   add_costs(json, setup_s);
   if (loop.best) write_file_atomically(search.paths.result, json.dump(2) + "\n");
   show(setup, outcome, json);

@@ -27,8 +27,9 @@ struct SearchFlags {
   std::optional<double> max_minutes, max_cost_usd;
   int workers = 0, prepared_copies = 1;
   FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
-  bool json = false, quiet = false, unaudited = false, no_predict = false, no_transfer = false,
-       deterministic = false, per_shape = false;
+  bool json = false, quiet = false, unaudited = false, deterministic = false, per_shape = false;
+  bool no_predict = false,
+       no_earlier = false;  ///< --no-prior is both: no predicted times, no earlier answers
 };
 /// Throws Error(usage) for values that make no sense.
 void check_search_flags(const SearchFlags& flags);
@@ -62,9 +63,13 @@ void limit_tokens(SearchRun& search);
 /// About a hundred questions with answers of ten thousand tokens, a few dollars at most providers; chosen.
 inline constexpr std::int64_t kDefaultMaxTokens = 1'000'000;
 
-/// What the search begins with: points of the file that the user names, then those of other problems that the
-/// database has. A database that cannot be read now is not a reason not to search.
+/// Points of the file that the user names come first.
 void add_first_points(SearchSetup& setup, const SearchFlags& flags);
+/// What the database has of other shapes, params and devices, unless the user wants none; said in a note. A database
+/// that cannot be read now is not a reason not to search.
+/// @param up_to as of earlier_answers(), which returns what to give when the search continues
+std::int64_t add_earlier_answers(SearchSetup& setup, const SearchFlags& flags,
+                                 std::optional<std::int64_t> up_to = std::nullopt);
 
 /// Shows the user what a search that has ended found. `result` is what k.result.json holds.
 using ShowSearch =

@@ -39,7 +39,8 @@ struct SearchRun {
   std::vector<ModelFault> model_faults = {};  ///< of those that cannot be asked, see ask_models_first()
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
-  std::optional<Port> port;  ///< what `templates` begin with was ported
+  std::vector<agent::EarlierSearches> earlier;  ///< agent::LoopOptions::earlier
+  std::optional<Port> port;                     ///< what `templates` begin with was ported
   agent::Budgets budgets;
   std::string command;      ///< stored with the search
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report

@@ -114,6 +114,7 @@ constexpr std::array kKeys{
     Key{"per_shape", "per-shape", read_on},
     Key{"prepared_copies", "prepared-copies", read_integer<kPreparedCopies>},
     Key{"unaudited", "unaudited", read_on},
+    Key{"prior", "prior", read_off},
     Key{"predict", "predict", read_off},
     Key{"transfer", "transfer", read_off},
     Key{"baselines", "baselines", read_words},

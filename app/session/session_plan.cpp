@@ -92,21 +92,25 @@ agent::Budgets budgets_from_json(const Json& json) {
   return budgets;
 }
 
-Json to_json(const std::vector<agent::FirstPoint>& points) {
-  Json json = Json::array();
+Json beginning_json(const std::vector<agent::FirstPoint>& points, std::int64_t last_evaluation) {
+  Json list = Json::array();
   for (const agent::FirstPoint& point : points)
-    json.push_back({{"template", point.template_index}, {"tunables", point.point}, {"arm", point.arm}});
-  return json;
+    list.push_back({{"template", point.template_index}, {"tunables", point.point}, {"arm", point.arm}});
+  return {{"points", std::move(list)}, {"last_evaluation", last_evaluation}};
 }
 
 std::vector<agent::FirstPoint> first_points_from_json(const Json& json) {
   std::vector<agent::FirstPoint> points;
-  for (const Json& point : json) {
+  for (const Json& point : json.is_object() ? json.at("points") : json) {
     points.push_back({.template_index = point.at("template"),
                       .point = point.at("tunables").get<TunableValues>(),
                       .arm = point.at("arm")});
   }
   return points;
+}
+
+std::int64_t last_earlier_from_json(const Json& json) {
+  return json.is_object() ? json.at("last_evaluation").get<std::int64_t>() : 0;
 }
 
 std::optional<double> limit_ns(const SearchRun& run) {

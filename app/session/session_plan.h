@@ -21,8 +21,12 @@ namespace ak::app {
 /// As in `session_searches.budgets` and `searches.budgets`.
 [[nodiscard]] agent::Budgets budgets_from_json(const Json& json);
 
-[[nodiscard]] Json to_json(const std::vector<agent::FirstPoint>& points);
+/// What a search begins with, as in `session_searches.first_points`.
+/// @param last_evaluation of the database that counted (EarlierAnswers)
+[[nodiscard]] Json beginning_json(const std::vector<agent::FirstPoint>& points, std::int64_t last_evaluation);
 [[nodiscard]] std::vector<agent::FirstPoint> first_points_from_json(const Json& json);
+/// 0 of one that began before there were earlier answers.
+[[nodiscard]] std::int64_t last_earlier_from_json(const Json& json);
 
 /// Least time that the device needs for the problem's timed shapes, weighted as scores are; nothing where
 /// that is not known, and on the CPU device.

@@ -119,9 +119,11 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
   search.audited = require_audit(*search.problem, generate.flags.unaudited, generate.setup.config, database_);
   if (run.first_points) {
     search.first_points = first_points_from_json(*run.first_points);
+    add_earlier_answers(generate.setup, generate.flags, last_earlier_from_json(*run.first_points));
   } else {
     add_first_points(generate.setup, generate.flags);
-    run.first_points = to_json(search.first_points);
+    run.first_points =
+        beginning_json(search.first_points, add_earlier_answers(generate.setup, generate.flags));
   }
   if (run.budgets.is_null()) run.budgets = to_json(budgets_of(session, run, budgets_, search.budgets));
   search.budgets = budgets_from_json(run.budgets);

@@ -385,6 +385,7 @@ class SetMaking {
     last.templates = {candidate_};
     last.tune = false;
     last.first_points.clear();
+    last.earlier.clear();  // of other templates
     last.models.clear();
     last.proposer = "search";
     last.port.reset();

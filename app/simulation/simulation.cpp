@@ -8,9 +8,11 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "agent/search/clocked_replay.h"
+#include "agent/search/draw.h"
 #include "agent/seeds.h"
 
 namespace ak::app {
@@ -49,13 +51,71 @@ struct Run : agent::Replay {
 };
 
 Run run_both(const NamedSpace& space, const agent::Strategy& strategy, std::uint64_t seed,
-             const SimulationPlan& plan) {
-  Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction)};
+             const SimulationPlan& plan, const agent::EarlierSearches& earlier) {
+  Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction, earlier)};
   if (plan.compile_workers > 0 && run.spent_s > 0)
     run.clock = agent::clocked_replay(space.space, strategy, seed, plan.budget, kTargetFraction,
-                                      plan.compile_workers);
+                                      plan.compile_workers, earlier);
   return run;
 }
+
+bool same_tunables(const agent::ReplaySpace& a, const agent::ReplaySpace& b) {
+  const auto names = [](const agent::ReplaySpace& space) {
+    std::set<std::string> result;
+    for (const TuningParameter& parameter : space.search_space()->parameters())
+      if (parameter.values.size() > 1) result.insert(parameter.name);
+    return result;
+  };
+  return names(a) == names(b);
+}
+
+/// The same answers with other times.
+void mislead(agent::EarlierSearch& search, SimulatedPrior prior, std::uint64_t seed) {
+  std::vector<double> times;
+  for (const auto& answer : search.answers)
+    if (answer.time_ns) times.push_back(*answer.time_ns);
+  if (times.empty()) return;
+  const auto [least, most] = std::ranges::minmax(times);
+  agent::Engine engine(seed);
+  agent::shuffle(engine, times);
+  auto next = times.begin();
+  for (auto& answer : search.answers)
+    if (answer.time_ns)
+      answer.time_ns = prior == SimulatedPrior::shuffled ? *next++ : least * most / *answer.time_ns;
+}
+
+/// What the runs begin with. Every repeat has searches of its own, so that no single one decides.
+class Priors {
+ public:
+  Priors(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) : spaces_(spaces), plan_(plan) {
+    if (plan.prior == SimulatedPrior::none) return;
+    searches_.resize(spaces.size() * plan.repeats);
+    in_parallel(searches_.size(), [&](std::size_t i) {
+      const std::size_t space = i / plan.repeats, repeat = i % plan.repeats;
+      const std::uint64_t seed = agent::derive_seed(agent::derive_seed(~plan.seed, space), repeat);
+      searches_[i] =
+          agent::answers_of(spaces[space].space, *agent::find_strategy("portfolio"), seed, plan.budget);
+      searches_[i].device = spaces[space].name;
+      if (plan.prior == SimulatedPrior::shuffled || plan.prior == SimulatedPrior::reversed)
+        mislead(searches_[i], plan.prior, seed);
+    });
+  }
+
+  [[nodiscard]] agent::EarlierSearches of(std::size_t space, std::size_t repeat) const {
+    agent::EarlierSearches earlier;
+    for (std::size_t other = 0; other < spaces_.size() && !searches_.empty(); ++other) {
+      const bool same = same_tunables(spaces_[space].space, spaces_[other].space);
+      if (other != space && same == (plan_.prior != SimulatedPrior::others))
+        earlier.push_back(searches_[other * plan_.repeats + repeat]);
+    }
+    return earlier;
+  }
+
+ private:
+  const std::vector<NamedSpace>& spaces_;
+  const SimulationPlan& plan_;
+  std::vector<agent::EarlierSearch> searches_;  ///< by space, then by repeat
+};
 
 std::vector<ProposalTime> proposal_times(const std::vector<Run>& runs, std::size_t budget) {
   std::vector<ProposalTime> result;
@@ -146,10 +206,12 @@ SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
 std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) {
   const std::size_t runs_a_strategy = spaces.size() * plan.repeats;
   std::vector<Run> runs(plan.strategies.size() * runs_a_strategy);
+  const Priors priors(spaces, plan);
   in_parallel(runs.size(), [&](std::size_t i) {
     const std::size_t space = i % runs_a_strategy / plan.repeats, repeat = i % plan.repeats;
     const std::uint64_t seed = agent::derive_seed(agent::derive_seed(plan.seed, space), repeat);
-    runs[i] = run_both(spaces[space], *plan.strategies[i / runs_a_strategy], seed, plan);
+    runs[i] =
+        run_both(spaces[space], *plan.strategies[i / runs_a_strategy], seed, plan, priors.of(space, repeat));
   });
   std::vector<SimulationRow> rows;
   auto next = runs.begin();

@@ -13,10 +13,20 @@ namespace ak::app {
 /// Share of the optimum a run has to reach to count as successful.
 inline constexpr double kTargetFraction = 0.95;
 
+/// What the runs of a space know beforehand: of the other spaces that are given, the answers of one search each.
+enum class SimulatedPrior : std::uint8_t {
+  none,
+  kernel,    ///< of spaces with the same tunables: the kernel on other devices
+  others,    ///< of spaces with other tunables
+  shuffled,  ///< as `kernel`, the times of each search in a random order
+  reversed   ///< as `kernel`, the fastest point is the slowest
+};
+
 struct SimulationPlan {
   std::vector<const agent::Strategy*> strategies;
   std::size_t repeats = 100, budget = 220;
   std::uint64_t seed = 1;
+  SimulatedPrior prior = SimulatedPrior::none;
   std::size_t compile_workers = 0;  ///< of the machine that is replayed by the clock as well; 0: none
 };
 

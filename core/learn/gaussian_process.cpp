@@ -3,6 +3,7 @@
 
 // The library checks indices in every product otherwise.
 #define EIGEN_NO_DEBUG
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -38,6 +39,13 @@ void solve_from(const MatrixView& factor, Eigen::Index known, VectorView values)
   auto tail = values.tail(rest);
   tail.noalias() -= factor.bottomLeftCorner(rest, known) * values.head(known);
   factor.bottomRightCorner(rest, rest).triangularView<Eigen::Lower>().solveInPlace(tail);
+}
+
+/// The factor of the covariances of some rows, from that of all of them.
+Matrix factor_of(const MatrixView& factor, const std::vector<Eigen::Index>& rows) {
+  if (static_cast<Eigen::Index>(rows.size()) == factor.rows()) return factor;
+  const Matrix some = Matrix(factor.triangularView<Eigen::Lower>())(rows, Eigen::all);
+  return Matrix(some * some.transpose()).llt().matrixL();
 }
 
 }  // namespace
@@ -166,6 +174,53 @@ void GaussianProcess::fit(int steps) {
   values_ = values;
   factor();
   solve();
+}
+
+GaussianProcess::Trend GaussianProcess::trend(std::span<const TrendColumn> columns,
+                                              std::span<const std::optional<double>> values,
+                                              double signal) const {
+  std::vector<Eigen::Index> known;
+  for (std::size_t row = 0; row < values.size(); ++row)
+    if (values[row]) known.push_back(static_cast<Eigen::Index>(row));
+  const auto factor = factor_of(view(factor_, factored_, stride_), known);
+  const auto count = static_cast<Eigen::Index>(columns.size());
+  Eigen::MatrixXd whitened(factor.rows(), count + 1);  // L^-1 of the columns and, last, of the values
+  for (Eigen::Index row = 0; row < factor.rows(); ++row) {
+    const auto from = static_cast<std::size_t>(known[static_cast<std::size_t>(row)]);
+    for (Eigen::Index i = 0; i < count; ++i)
+      whitened(row, i) = columns[static_cast<std::size_t>(i)].values[from];
+    whitened(row, count) = *values[from];
+  }
+  factor.triangularView<Eigen::Lower>().solveInPlace(whitened);
+  Eigen::MatrixXd normal = whitened.leftCols(count).transpose() * whitened.leftCols(count);
+  VectorXd right = whitened.leftCols(count).transpose() * whitened.col(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const TrendColumn& column = columns[static_cast<std::size_t>(i)];
+    const double weight = signal / (column.deviation * column.deviation);
+    normal(i, i) += weight;
+    right(i) += weight * column.coefficient;
+  }
+  const auto solved = normal.ldlt();
+  const VectorXd coefficients = solved.solve(right);
+  const Eigen::MatrixXd covariance = signal * solved.solve(Eigen::MatrixXd::Identity(count, count));
+  factor.transpose().triangularView<Eigen::Upper>().solveInPlace(whitened);
+  Eigen::MatrixXd weights = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(values.size()), count);
+  for (Eigen::Index row = 0; row < factor.rows(); ++row)
+    weights.row(known[static_cast<std::size_t>(row)]) = whitened.row(row).head(count);
+  return {.coefficients = {coefficients.begin(), coefficients.end()},
+          .covariance = {covariance.data(), covariance.data() + covariance.size()},
+          .weights = {weights.data(), weights.data() + weights.size()}};
+}
+
+double GaussianProcess::trend_variance(const Trend& trend, std::span<const double> columns,
+                                       const Projection& projection) {
+  const auto count = static_cast<Eigen::Index>(columns.size());
+  const Eigen::Map<const Eigen::MatrixXd> weights(trend.weights.data(),
+                                                  static_cast<Eigen::Index>(projection.k.size()), count);
+  const Eigen::Map<const Eigen::MatrixXd> covariance(trend.covariance.data(), count, count);
+  const VectorXd left =
+      Eigen::Map<const VectorXd>(columns.data(), count) - weights.transpose() * view(projection.k);
+  return left.dot(covariance * left);
 }
 
 void GaussianProcess::relate(Projection& projection) const {

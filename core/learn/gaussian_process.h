@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -74,6 +75,26 @@ class GaussianProcess {
   [[nodiscard]] double log_likelihood() const;
   /// Its derivatives by the parameters of the correlation function and, last, by the logarithm of the noise.
   [[nodiscard]] std::vector<double> gradient() const;
+
+  /// A column of a trend, by row, and what is believed of its coefficient beforehand.
+  struct TrendColumn {
+    std::vector<double> values;
+    double coefficient = 0, deviation = 1;
+  };
+  struct Trend {
+    std::vector<double> coefficients;
+    std::vector<double> covariance;  ///< of the coefficients, row by row
+    std::vector<double>
+        weights;  ///< (K + noise)^-1 times each column, column by column; 0 of rows without a value
+  };
+  /// A trend in `values` (not those of set_values()), by generalised least squares: rows that are alike count together
+  /// as little more than one, and those without a value not at all. `signal` is the variance of what the trend leaves.
+  /// Call set_values() next.
+  [[nodiscard]] Trend trend(std::span<const TrendColumn> columns,
+                            std::span<const std::optional<double>> values, double signal) const;
+  /// What uncertain coefficients add to the variance at a related input where the columns have these values.
+  [[nodiscard]] static double trend_variance(const Trend& trend, std::span<const double> columns,
+                                             const Projection& projection);
 
   /// Enough to predict the mean, and a variance that is not too small; linear in the number of new rows.
   void relate(Projection& projection) const;

@@ -56,6 +56,21 @@ double resampled_median(const std::vector<double>& values, std::mt19937_64& gene
   return median(drawn);
 }
 
+/// From 0; equal values share the mean of theirs.
+std::vector<double> mean_ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> rank(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    for (std::size_t i = first; i <= last; ++i) rank[order[i]] = 0.5 * static_cast<double>(first + last);
+    first = last + 1;
+  }
+  return rank;
+}
+
 }  // namespace
 
 double median(std::span<const double> values) {
@@ -112,6 +127,18 @@ double weighted_geometric_mean(std::span<const double> values, std::span<const d
   }
   AK_ASSERT(total_weight > 0, "a weight is positive");
   return std::exp(sum / total_weight);
+}
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = mean_ranks(a), y = mean_ranks(b);
+  const double centre = 0.5 * static_cast<double>(x.size() - 1);
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - centre) * (y[i] - centre);
+    xx += (x[i] - centre) * (x[i] - centre);
+    yy += (y[i] - centre) * (y[i] - centre);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
 }  // namespace ak

@@ -10,6 +10,9 @@ namespace ak {
 /// Median of `values`; the mean of the middle two for an even count; 0 for none.
 [[nodiscard]] double median(std::span<const double> values);
 
+/// Spearman's rank correlation of two lists of the same length; ties share their mean rank; 0 where either is constant.
+[[nodiscard]] double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
+
 struct Interval {
   double low = 0, high = 0;
 };

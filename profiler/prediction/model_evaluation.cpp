@@ -70,20 +70,6 @@ double quantile(std::vector<double> values, double share) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-std::vector<double> ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-  std::vector<double> rank(values.size());
-  for (std::size_t first = 0; first < order.size();) {
-    std::size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
-    for (std::size_t i = first; i <= last; ++i) rank[order[i]] = 0.5 * static_cast<double>(first + last);
-    first = last + 1;
-  }
-  return rank;
-}
-
 void correlate(const std::vector<MeasuredCall>& calls, const HeldOutTimes& predicted, Accuracy& accuracy) {
   std::vector<double> correlations;
   for (const auto& [space, members] :
@@ -139,18 +125,6 @@ double regret_of(const Scores& scores, std::vector<std::size_t>& order, std::mt1
 }
 
 }  // namespace
-
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  const double centre = 0.5 * static_cast<double>(x.size() - 1);
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - centre) * (y[i] - centre);
-    xx += (x[i] - centre) * (x[i] - centre);
-    yy += (y[i] - centre) * (y[i] - centre);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-}
 
 Groups algorithms_of(const std::vector<MeasuredCall>& calls) {
   Groups groups;

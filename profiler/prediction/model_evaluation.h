@@ -62,7 +62,4 @@ struct PruningRegret {
 [[nodiscard]] Json to_json(const Coverage& coverage);
 [[nodiscard]] Json to_json(const PruningRegret& regret);
 
-/// Spearman's rank correlation; ties share their mean rank; 0 where either side is constant.
-[[nodiscard]] double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
-
 }  // namespace ak::profiler

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/search/point_kernel.h"
+#include "core/learn/point_kernel.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
-#include "agent/search/point_correlation.h"
+#include "agent/search/points.h"
+#include "core/learn/point_correlation.h"
 
 namespace ak::agent {
 namespace {
@@ -41,7 +42,7 @@ double sum_of_squared_distances(const Points& points, PointKernel& kernel,
 
 TEST_CASE("derivatives of distances by every parameter are those that differences give") {
   const Points points(powers_of_two());
-  PointKernel kernel(points);
+  PointKernel kernel(points.tunables());
   std::vector<double> gradient;
   sum_of_squared_distances(points, kernel, &gradient);
   REQUIRE(gradient.size() == kernel.parameters().size());
@@ -78,8 +79,11 @@ TEST_CASE("a Gaussian process learns that only a product of tunables counts") {
     for (std::size_t axis = 0; axis < 3; ++axis) product += points.ordinals(point)[axis];
     return (std::abs(product - 6) - 2.1) / 1.4;
   };
-  PointCorrelation correlation(points);
-  GaussianProcess model(correlation, search_process_options());
+  Ordinals ordinals;
+  PointCorrelation correlation(points.tunables(), [&](std::size_t input) -> const Ordinals& {
+    return ordinals = points.ordinals(input);
+  });
+  GaussianProcess model(correlation, point_process_options());
   std::vector<double> values;
   for (std::size_t i = 0; i < 25; ++i) {
     model.add(i * 103 % 250);

@@ -84,7 +84,7 @@ TEST_CASE("by the clock, no more is in flight than keeps the GPU busy") {
   const Strategy counting{
       .name = "counting",
       .summary = "",
-      .make = [](std::shared_ptr<const TunableSpace> space, std::uint64_t) {
+      .make = [](std::shared_ptr<const TunableSpace> space, std::uint64_t, const EarlierSearches&) {
         return std::unique_ptr<SearchStrategy>(std::make_unique<Counting>(std::move(space)));
       }};
   const auto on_their_way = [&](double compile_ms, double benchmark_ms) {
@@ -118,11 +118,11 @@ class Stubborn final : public SearchStrategy {
 };
 
 TEST_CASE("a point proposed again costs no evaluation, and a strategy with nothing new is ended") {
-  const Strategy stubborn{
-      "stubborn", "",
-      [](std::shared_ptr<const TunableSpace> space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-        return std::make_unique<Stubborn>(*space);
-      }};
+  const Strategy stubborn{"stubborn", "",
+                          [](std::shared_ptr<const TunableSpace> space, std::uint64_t,
+                             const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
+                            return std::make_unique<Stubborn>(*space);
+                          }};
   const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, 5, 0.95);
   CHECK(run.fractions == std::vector<double>(5, 0.25));
   CHECK_FALSE(run.reached);

@@ -25,7 +25,7 @@ Space grid_space(std::int64_t x, std::int64_t y, const std::vector<std::string>&
 
 /// Asks until nothing comes; every answer is given at once.
 std::vector<TunableValues> proposals(const Strategy& entry, std::uint64_t seed, bool always_fails = false) {
-  const auto strategy = entry.make(grid_space(6, 7), seed);
+  const auto strategy = entry.make(grid_space(6, 7), seed, {});
   std::vector<TunableValues> order;
   while (auto point = strategy->ask()) {
     order.push_back(*point);
@@ -51,11 +51,11 @@ TEST_CASE("every strategy proposes the same points for the same seed, none twice
 TEST_CASE("every strategy may be asked for the whole space before any answer, and copes with an empty one") {
   for (const Strategy* entry : strategies()) {
     CAPTURE(entry->name);
-    const auto strategy = entry->make(grid_space(3, 3), 1);
+    const auto strategy = entry->make(grid_space(3, 3), 1, {});
     std::set<TunableValues> seen;
     while (auto point = strategy->ask()) CHECK(seen.insert(*point).second);
     for (const auto& point : seen) strategy->tell(point, std::nullopt);
-    CHECK_FALSE(entry->make(grid_space(3, 3, {"X < 0"}), 1)->ask());
+    CHECK_FALSE(entry->make(grid_space(3, 3, {"X < 0"}), 1, {})->ask());
   }
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("every strategy takes answers late and in another order, and answers t
   for (const Strategy* entry : strategies()) {
     if (entry->name == "random" || entry->name == "exhaustive") continue;  // they do not listen
     CAPTURE(entry->name);
-    const auto strategy = entry->make(grid_space(6, 7), 3);
+    const auto strategy = entry->make(grid_space(6, 7), 3, {});
     const TunableValues unasked{{"X", 2}, {"Y", 2}};
     strategy->tell(unasked, 5.0);
     std::set<TunableValues> seen{unasked};
@@ -83,7 +83,7 @@ TEST_CASE("every strategy takes answers late and in another order, and answers t
 
 /// Lowest of `evaluations` times on a smooth valley in 30 x 30 points.
 double lowest(const Strategy& entry, std::uint64_t seed, int evaluations) {
-  const auto strategy = entry.make(grid_space(30, 30), seed);
+  const auto strategy = entry.make(grid_space(30, 30), seed, {});
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < evaluations; ++i) {
     const auto point = strategy->ask();
@@ -110,8 +110,8 @@ TEST_CASE("every strategy that listens is better than random on a smooth surface
 }
 
 TEST_CASE("the portfolio proposes what its leader would, until that is stuck") {
-  const auto leader = find_strategy("bayesian")->make(grid_space(30, 12), 5);
-  const auto portfolio = find_strategy("portfolio")->make(grid_space(30, 12), 5);
+  const auto leader = find_strategy("bayesian")->make(grid_space(30, 12), 5, {});
+  const auto portfolio = find_strategy("portfolio")->make(grid_space(30, 12), 5, {});
   bool same = true;
   for (int i = 0; i < 300; ++i) {
     const auto proposal = portfolio->ask();
@@ -201,14 +201,14 @@ TEST_CASE("random search covers the space and another seed gives another order")
 TEST_CASE("random search picks every point equally often") {
   std::map<TunableValues, int> firsts;
   for (std::uint64_t seed = 0; seed < 4000; ++seed)
-    ++firsts[*find_strategy("random")->make(grid_space(2, 2), seed)->ask()];
+    ++firsts[*find_strategy("random")->make(grid_space(2, 2), seed, {})->ask()];
   REQUIRE(firsts.size() == 4);
   // Binomial(4000, 1/4): mean 1000, standard deviation 27; seeds are fixed, so this is not a matter of luck.
   for (const auto& [point, count] : firsts) CHECK(std::abs(count - 1000) < 5 * 27);
 }
 
 TEST_CASE("the order of random search is the same on every machine") {
-  const auto strategy = find_strategy("random")->make(grid_space(6, 7), 42);
+  const auto strategy = find_strategy("random")->make(grid_space(6, 7), 42, {});
   std::string order;
   for (int i = 0; i < 4; ++i) {
     const auto point = strategy->ask();

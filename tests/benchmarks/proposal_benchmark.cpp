@@ -122,7 +122,7 @@ void search(const LargeSpace& large, const agent::Strategy& entry, std::size_t a
   const double built_ms = thread_ms() - start_ms;
   fmt::print("{:<16}{:>16} points {:>8} edges, built in {:.1f} ms\n", large.name, space->size(),
              space->edges(), built_ms);
-  const auto strategy = entry.make(space, 1);
+  const auto strategy = entry.make(space, 1, {});
   std::vector<double> taken_ms;
   for (std::size_t i = 0; i < answers; ++i) {
     const double asked_ms = thread_ms();

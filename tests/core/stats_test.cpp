@@ -106,3 +106,10 @@ TEST_CASE("workloads count by their weights, and the same samples give the same 
   CHECK(paired_ratio(noisy).interval.low == paired_ratio(noisy).interval.low);
   CHECK(paired_ratio(noisy).interval.low < paired_ratio(noisy).interval.high);
 }
+
+TEST_CASE("ranks agree, disagree, and share ties") {
+  CHECK(rank_correlation({1, 2, 3}, {10, 20, 30}) == Approx(1));
+  CHECK(rank_correlation({1, 2, 3}, {3, 2, 1}) == Approx(-1));
+  CHECK(rank_correlation({1, 1, 2}, {1, 1, 5}) == Approx(1));
+  CHECK(rank_correlation({1, 1, 1}, {1, 2, 3}) == 0);
+}

@@ -244,13 +244,6 @@ TEST_CASE("pruning by perfect predictions regrets nothing, by reversed ones much
   CHECK(pruning_regret(calls, reversed).worst > 0.1);
 }
 
-TEST_CASE("ranks agree, disagree, and share ties") {
-  CHECK(rank_correlation({1, 2, 3}, {10, 20, 30}) == Approx(1));
-  CHECK(rank_correlation({1, 2, 3}, {3, 2, 1}) == Approx(-1));
-  CHECK(rank_correlation({1, 1, 2}, {1, 1, 5}) == Approx(1));
-  CHECK(rank_correlation({1, 1, 1}, {1, 2, 3}) == 0);
-}
-
 TEST_CASE("a model is the same after it was written and read, and says what it is based on") {
   const std::vector<MeasuredCall> calls = measured();
   const FittedModels models = fit_models(calls, "sm_90a");

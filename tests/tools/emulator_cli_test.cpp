@@ -106,7 +106,7 @@ TEST_CASE("vector additions of the same cost are distinguished by the times that
 
 TEST_CASE("without a model of the target costs rank, and the run says so") {
   for (const auto& [arguments, reason] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"--arch", "sm_120"}, "there is no time model of sm_120"}, {{"--no-predict"}, ""}}) {
+           {{"--arch", "sm_120"}, "there is no time model of sm_120"}, {{"--no-prior"}, ""}}) {
     Sandbox box;
     std::vector<std::string> all{"--algorithm", "vector_add", "--max-evaluations", "2"};
     all.insert(all.end(), arguments.begin(), arguments.end());

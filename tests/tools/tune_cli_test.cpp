@@ -137,7 +137,7 @@ TEST_CASE(
 TEST_CASE("best points are exported, looked up by shape and device, and say what is not as asked for") {
   Sandbox box;
   const std::string file = box.write("my.cu", vector_add("\"N % 8 == 0\"", "if (i < n) c[i] = a[i] + b[i];"));
-  REQUIRE(tune(box, file, {"--no-transfer"}).exit_code == 0);
+  REQUIRE(tune(box, file, {"--no-prior"}).exit_code == 0);
   const std::string best = (box.folder / "best.json").string();
   const ProgramResult exported = box.run({"best", "export", "--output", best});
   INFO(exported.out << exported.err);
@@ -178,6 +178,7 @@ TEST_CASE(
   const std::string file = box.write("my.cu", vector_add(""));
   REQUIRE(tune(box, file).exit_code == 0);
   REQUIRE(box.run({"best", "export", "--output", (box.folder / "best.json").string()}).exit_code == 0);
+  std::string said;
   const auto arms = [&](const std::string& shape, const std::vector<std::string>& extra) {
     std::vector<std::string> arguments{"tune", file,     "--device", "emulator",          "--shape",
                                        shape,  "--seed", "2",        "--max-evaluations", "2"};
@@ -185,12 +186,19 @@ TEST_CASE(
     const ProgramResult result = box.run(arguments);
     INFO(result.out << result.err);
     REQUIRE(result.exit_code == 0);
+    said = result.err;
     return box.query(
         "SELECT DISTINCT arm FROM proposals WHERE search_id = (SELECT max(id) FROM searches) AND "
         "arm <> 'held_out' ORDER BY iteration");
   };
   CHECK(arms("N=3000", {"--fresh"}) == "start\r\nportfolio\r\n");  // nothing to transfer to itself
   CHECK(arms("N=5000", {"--best", (box.folder / "best.json").string()}) == "start\r\nbest\r\n");
-  CHECK(arms("N=7000", {}) == "start\r\ntransfer\r\n");
-  CHECK(arms("N=9000", {"--no-transfer"}) == "start\r\nportfolio\r\n");
+  CHECK(arms("N=7000", {}) == "start\r\nportfolio\r\n");
+  CHECK_THAT(said, Catch::Contains("note: the search begins with") &&
+                       Catch::Contains(" answers of 1 device and 2 shapes"));
+  CHECK(arms("N=9000", {"--no-prior"}) == "start\r\nportfolio\r\n");
+  CHECK_THAT(said, !Catch::Contains("the search begins with"));
+  arms("N=9000", {"--no-transfer"});
+  CHECK_THAT(said, Catch::Contains("--no-transfer is one half of --no-prior now") &&
+                       !Catch::Contains("begins with"));
 }

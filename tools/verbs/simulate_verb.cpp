@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "app/simulation/curve_plot.h"
@@ -11,12 +12,16 @@
 #include "core/text/file.h"
 #include "core/text/file_checks.h"
 #include "core/text/print_stderr.h"
+#include "tools/choice_options.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
 
 namespace ak::tools {
 namespace {
+
+constexpr std::array<std::string_view, 5> kPriors{"none", "kernel", "others", "shuffled",
+                                                  "reversed"};  // in the order of SimulatedPrior
 
 struct Outputs {
   std::string csv, plot;
@@ -122,6 +127,7 @@ Json as_json(const std::vector<app::SimulationRow>& rows, const app::SimulationP
   return {{"repeats", plan.repeats},
           {"budget", plan.budget},
           {"seed", plan.seed},
+          {"prior", kPriors[static_cast<std::size_t>(plan.prior)]},
           {"compile_workers", plan.compile_workers},
           {"target_fraction", app::kTargetFraction},
           {"rows", std::move(list)}};
@@ -171,6 +177,12 @@ int run_simulate(const app::Arguments& arguments) {
               "runs of each strategy on each space (default 100)");
   add_integer(app, "--seed", kAnyNumber, into(plan.seed), "seed of all runs (default 1)");
   add_integer(app, "--budget", {.max = 100'000}, into(plan.budget), "evaluations of each run (default 220)");
+  std::string prior = "none";
+  add_choice(
+      app, "--prior", prior, {kPriors.begin(), kPriors.end()},
+      "what runs know beforehand of the other spaces, the answers of one search of each: of spaces with the "
+      "same tunables (kernel), with others (others), or of the same with misleading times (shuffled, "
+      "reversed)");
   add_integer(app, "--compile-workers", {.min = 0, .max = 1000}, into(plan.compile_workers),
               "also replay by the clock, with so many builds at a time and one GPU");
   app.add_flag("--json", outputs.json, "print JSON");
@@ -178,6 +190,8 @@ int run_simulate(const app::Arguments& arguments) {
   app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   plan.strategies = strategies_named(names);
+  plan.prior =
+      static_cast<app::SimulatedPrior>(std::ranges::find(kPriors, std::string_view(prior)) - kPriors.begin());
   for (const std::string& file : {outputs.csv, outputs.plot})
     if (!file.empty()) require_writable(file);
   const std::vector<app::NamedSpace> spaces = load_spaces(paths);

@@ -25,10 +25,10 @@ class Exhaustive final : public SearchStrategy {
 
 }  // namespace
 
-const Strategy kExhaustive{
-    "exhaustive", "every point once, one tunable after the other",
-    [](std::shared_ptr<const TunableSpace> space, std::uint64_t) -> std::unique_ptr<SearchStrategy> {
-      return std::make_unique<Exhaustive>(std::move(space));
-    }};
+const Strategy kExhaustive{"exhaustive", "every point once, one tunable after the other",
+                           [](std::shared_ptr<const TunableSpace> space, std::uint64_t,
+                              const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
+                             return std::make_unique<Exhaustive>(std::move(space));
+                           }};
 
 }  // namespace ak::agent

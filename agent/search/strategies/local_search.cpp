@@ -56,9 +56,10 @@ class LocalSearch final : public Member {
 
 std::unique_ptr<Member> local_search(bool from_best) { return std::make_unique<LocalSearch>(from_best); }
 
-const Strategy kLocalSearch{"local-search", "first better neighbour, again from near the best",
-                            [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
-                              return stand_alone(std::move(space), seed, local_search(true));
-                            }};
+const Strategy kLocalSearch{
+    "local-search", "first better neighbour, again from near the best",
+    [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed, const EarlierSearches& earlier) {
+      return stand_alone(std::move(space), seed, earlier, local_search(true));
+    }};
 
 }  // namespace ak::agent

@@ -4,9 +4,10 @@
 
 namespace ak::agent {
 
-const Strategy kMultiStart{"multi-start", "first better neighbour, again from anywhere",
-                           [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
-                             return stand_alone(std::move(space), seed, local_search(false));
-                           }};
+const Strategy kMultiStart{
+    "multi-start", "first better neighbour, again from anywhere",
+    [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed, const EarlierSearches& earlier) {
+      return stand_alone(std::move(space), seed, earlier, local_search(false));
+    }};
 
 }  // namespace ak::agent

@@ -27,6 +27,8 @@ class Portfolio final : public Member {
   explicit Portfolio(std::uint64_t seed)
       : members_{bayesian(), tree_search(), local_search(true)}, engine_(seed) {}
 
+  [[nodiscard]] bool uses_prior() const override { return true; }
+
   PointNumber pick(const History& history, Engine& engine) override {
     const std::size_t turn = choose();
     const PointNumber point = members_[turn]->pick(history, turn == 0 ? engine : engine_);
@@ -87,9 +89,10 @@ class Portfolio final : public Member {
 
 }  // namespace
 
-const Strategy kPortfolio{"portfolio", "bayesian, forest and local-search, by their success",
-                          [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) {
-                            return stand_alone(std::move(space), seed, std::make_unique<Portfolio>(seed));
-                          }};
+const Strategy kPortfolio{
+    "portfolio", "bayesian, forest and local-search, by their success",
+    [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed, const EarlierSearches& earlier) {
+      return stand_alone(std::move(space), seed, earlier, std::make_unique<Portfolio>(seed));
+    }};
 
 }  // namespace ak::agent

@@ -30,10 +30,10 @@ class RandomSearch final : public SearchStrategy {
 
 }  // namespace
 
-const Strategy kRandomSearch{
-    "random", "every point once, in a random order",
-    [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed) -> std::unique_ptr<SearchStrategy> {
-      return std::make_unique<RandomSearch>(std::move(space), seed);
-    }};
+const Strategy kRandomSearch{"random", "every point once, in a random order",
+                             [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed,
+                                const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
+                               return std::make_unique<RandomSearch>(std::move(space), seed);
+                             }};
 
 }  // namespace ak::agent

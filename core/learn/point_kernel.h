@@ -2,13 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "agent/search/points.h"
 #include "core/learn/gaussian_process.h"
 
-namespace ak::agent {
+namespace ak {
+
+/// A point's coordinates: for every tunable the rank of its value in ascending order. (Strings, because short ones
+/// need no memory of their own.)
+using Ordinals = std::u16string;
+using OrdinalsView = std::u16string_view;
+/// Of every tunable its values, ascending.
+using TunableAxes = std::vector<std::vector<std::int64_t>>;
 
 /// How alike two points of a space are, in [0, 1]: Matern-5/2 of a weighted squared distance. Of each axis
 /// count the difference of ranks; from three values on, whether they are equal, and the power of two that
@@ -17,7 +26,7 @@ namespace ak::agent {
 /// shared memory, rows to work on) is a product of tunables. Used by one thread.
 class PointKernel {
  public:
-  explicit PointKernel(const Points& points);
+  explicit PointKernel(const TunableAxes& tunables);
 
   /// Points as a comparison with all of them wants them: by axis.
   struct Rows {
@@ -74,4 +83,4 @@ class PointKernel {
   std::vector<FittedParameter> parameters_;
 };
 
-}  // namespace ak::agent
+}  // namespace ak

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/search/point_kernel.h"
+#include "core/learn/point_kernel.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ak::agent {
+namespace ak {
 namespace {
 
 constexpr FittedParameter prior(double value, double deviation) {
@@ -58,9 +58,9 @@ float exp_minus(float r) {
 
 }  // namespace
 
-PointKernel::PointKernel(const Points& points) {
-  for (std::size_t axis = 0; axis < points.axes(); ++axis) {
-    const auto& values = points.values(axis);
+PointKernel::PointKernel(const TunableAxes& tunables) {
+  for (std::size_t axis = 0; axis < tunables.size(); ++axis) {
+    const auto& values = tunables[axis];
     const std::size_t extent = values.size();
     if (extent < 2) continue;
     Axis& own = axes_.emplace_back(Axis{axis, extent, {}, {}, {}, 0});
@@ -193,4 +193,4 @@ std::vector<double> PointKernel::PairSums::gradient() const {
   return result;
 }
 
-}  // namespace ak::agent
+}  // namespace ak

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/search/point_correlation.h"
+#include "core/learn/point_correlation.h"
 
-namespace ak::agent {
-
-// Of a proposal's candidates and the model's rows there are about half as many (chosen: 0.5 MB).
-constexpr std::size_t kMaxOrdinals = 4096;
-
-/// Finding them out of a number takes as long as comparing them with ten rows.
-const Ordinals& PointCorrelation::ordinals(std::size_t input) const {
-  if (inputs_ordinals_.size() >= kMaxOrdinals) inputs_ordinals_.clear();
-  auto [found, is_new] = inputs_ordinals_.try_emplace(input);
-  if (is_new) found->second = points_.ordinals(input);
-  return found->second;
-}
+namespace ak {
 
 void PointCorrelation::restart() {
   kernel_.weigh();
@@ -22,12 +11,12 @@ void PointCorrelation::restart() {
 
 void PointCorrelation::append(std::size_t input) {
   inputs_.push_back(input);
-  kernel_.append(rows_, ordinals(input));
+  kernel_.append(rows_, ordinals_of_(input));
 }
 
 void PointCorrelation::correlate(std::size_t input, std::size_t first, std::span<double> result) const {
   std::vector<float> squared(result.size());
-  kernel_.squared_distances(ordinals(input), rows_, first, squared);
+  kernel_.squared_distances(ordinals_of_(input), rows_, first, squared);
   PointKernel::to_covariances(squared, result.data());
 }
 
@@ -38,7 +27,7 @@ std::vector<double> PointCorrelation::gradient(std::span<const double> weights) 
   std::vector<double> slopes(n);
   for (std::size_t i = 0; i < n; ++i) {
     const auto earlier = std::span(squared).first(i);
-    kernel_.squared_distances(ordinals(inputs_[i]), rows_, 0, earlier);
+    kernel_.squared_distances(ordinals_of_(inputs_[i]), rows_, 0, earlier);
     PointKernel::slopes(earlier, slopes.data());
     for (std::size_t j = 0; j < i; ++j) slopes[j] *= weights[i * n + j];
     sums.add(i, std::span(slopes).first(i));
@@ -46,7 +35,7 @@ std::vector<double> PointCorrelation::gradient(std::span<const double> weights) 
   return sums.gradient();
 }
 
-GaussianProcessOptions search_process_options() {
+GaussianProcessOptions point_process_options() {
   GaussianProcessOptions options;
   options.log_noise = {.value = -5, .prior = -5, .deviation = 1.5};
   options.jitter = 1e-6;
@@ -58,4 +47,4 @@ GaussianProcessOptions search_process_options() {
   return options;
 }
 
-}  // namespace ak::agent
+}  // namespace ak
