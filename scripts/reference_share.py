@@ -53,11 +53,13 @@ def is_reference(pid):
 
 
 def works(pid):
+    """Not one that has ended and is only not waited for yet."""
     try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         call = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()
     except OSError:
         return False
-    return call[0] != POLL and not (call[0] in READING and int(call[1], 16) == SOCKET)
+    return state != "Z" and call[0] != POLL and not (call[0] in READING and int(call[1], 16) == SOCKET)
 
 
 class Sampler(threading.Thread):

@@ -252,7 +252,12 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
   const TimingTarget* const targets[] = {&target};
   auto created = TimedInputs::create(
       run_context_, store_, targets,
-      {.contents = mode.contents, .calls = calls_of_sample(mode.batch), .companion = !mode.cold}, seed);
+      {.contents = mode.contents,
+       .calls = calls_of_sample(mode.batch),
+       .companion = !mode.cold,
+       // Nothing is ranked by a warm time, and the same program has just passed the checks of its cold one.
+       .most_checks = mode.cold ? kMaxChecks : kMinChecks},
+      seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();
   const auto series = sample_all(inputs, target, mode.cold, budget);

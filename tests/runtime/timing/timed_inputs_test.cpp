@@ -70,6 +70,17 @@ TEST_CASE("a correct kernel passes the checks of timed samples, of which two at 
   }
 }
 
+TEST_CASE("no more timed samples are checked than the shape of a measurement says") {
+  TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
+  for (const std::size_t most : {std::size_t{2}, std::size_t{3}, std::size_t{8}}) {
+    for (const Contents contents : {Contents::kept, Contents::changing}) {
+      const Taken taken = take_samples(bench, kernel(kCorrect), {.contents = contents, .most_checks = most});
+      CHECK(taken.checked.size() >= 2);
+      CHECK(taken.checked.size() <= most);
+    }
+  }
+}
+
 TEST_CASE("a kernel that works in an eighth of its calls is found when they have ended") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   for (const auto& shape : kShapes) {
