@@ -211,6 +211,38 @@ class Axes(Files):
                "def get_inputs():\n    return [torch.rand(A), torch.rand(B)]\n"
         self.assertEqual(len(axes.find(load(self.file(text))).varying), 1)
 
+    def test_a_number_of_layers_is_no_axis_though_it_is_an_extent_of_an_input(self):
+        text = """
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self, width, layers):
+                    super().__init__()
+                    self.rnn = torch.nn.RNN(width, width, layers)
+                def forward(self, x, before):
+                    return self.rnn(x, before)[1]
+            length, batch, width, layers = 6, 5, 32, 3
+            def get_inputs():
+                return [torch.rand(length, batch, width), torch.rand(layers, batch, width)]
+            def get_init_inputs():
+                return [width, layers]
+        """
+        self.assertEqual(list(axes.find(load(self.file(text))).varying), ["length", "batch", "width"])
+
+    def test_patches_of_an_image_with_a_token_before_them_are_counted(self):
+        square = formulas.Samples({"side": 16}, {"side": [24, 32, 48, 64, 104]}, [{"side": 80}])
+        patches = [(point["side"] // 8) ** 2 + 1 for point in square.every()]
+        self.assertEqual(formulas.fitted(square, patches), "(side // 8) * (side // 8) + 1")
+        image = formulas.Samples({"h": 8, "w": 12}, {"h": [12, 16, 28], "w": [16, 20, 40]}, [{"h": 36, "w": 24}])
+        patches = [(point["h"] // 4) * (point["w"] // 4) + 2 for point in image.every()]
+        formula = formulas.fitted(image, patches)
+        self.assertEqual([formulas.evaluated(formula, point) for point in image.every()], patches)
+        self.assertEqual(formulas.evaluated(formula, {"h": 100, "w": 60}), 25 * 15 + 2)
+
+    def test_pairs_of_things_are_counted(self):
+        samples = formulas.Samples({"n": 4}, {"n": [5, 6, 9, 15]}, [{"n": 8}])
+        values = [point["n"] * (point["n"] - 1) // 2 for point in samples.every()]
+        self.assertEqual(formulas.fitted(samples, values), "n * (n - 1) // 2")
+
     def test_a_sum_of_axes_is_found(self):
         samples = formulas.Samples({"a": 2, "b": 3}, {"a": [3, 4], "b": [4, 5]}, [{"a": 7, "b": 9}])
         values = [2 * point["a"] + point["b"] + 1 for point in samples.every()]

@@ -126,7 +126,7 @@ def _capped(size, cap):
 
 
 def _kind(finder, base, name):
-    """axis: it changes the shape of an input or a weight. Else why it is none."""
+    """axis: it changes the shape of an input or a weight, and not which there are. Else why it is none."""
     if name in finder.follow:
         return "axis"
     at_base, moved = finder.at(base), None
@@ -136,6 +136,8 @@ def _kind(finder, base, name):
             break
     if moved is None:
         return "axis" if _follows(finder, base, name) else "stuck"
+    if moved.names() != at_base.names():
+        return "structural"  # such as a number of layers, also where it is an extent of an input
     if list(moved.inputs.values()) != list(at_base.inputs.values()):
         return "axis" if _step(finder, base, name) or _follows(finder, base, name) else "stuck"
     if moved.structure != at_base.structure or _parameter_like(name, finder.task.sizes[name]):

@@ -6,6 +6,8 @@ import math
 # Strides above 16 and factors above 8 do not occur in files that people write; wider searches find accidents.
 LARGEST_DIVISOR = 16
 LARGEST_FACTOR = 8
+# What is added to a product: a token of a class before the patches of an image, or two.
+ADDED = (0, 1, 2, -1)
 
 
 class Samples:
@@ -69,9 +71,34 @@ def _lines(samples, values):
 def _candidates(samples, lines, moving, at_base):
     if len(moving) == 1:
         yield from _of_one(moving[0], lines[moving[0]])
+        yield from _pairs(moving[0])
     elif moving:
         yield from _sums(samples, lines, moving, at_base)
-        yield from _products(samples, lines, moving, at_base)
+    for added in ADDED if moving else ():
+        less = {axis: [(size, value - added) for size, value in lines[axis]] for axis in moving}
+        if min(value for line in less.values() for _, value in line) > 0:
+            found = _squares(moving[0], less[moving[0]]) if len(moving) == 1 else \
+                _products(samples, less, moving, at_base - added)
+            yield from (formula + _signed(added) for formula in found)
+
+
+def _signed(offset):
+    """As the end of a sum."""
+    return " %s %d" % ("+" if offset > 0 else "-", abs(offset)) if offset else ""
+
+
+def _squares(axis, line):
+    """Of a formula of one axis: the patches of a square image."""
+    roots = [(size, math.isqrt(value)) for size, value in line]
+    if all(root * root == value for (_, value), (_, root) in zip(line, roots)):
+        for formula in list(_of_one(axis, roots))[:1]:
+            yield product_text(1, [formula, formula])
+
+
+def _pairs(axis):
+    """Of different things, and of things that may be the same."""
+    yield "%s * (%s - 1) // 2" % (axis, axis)
+    yield "%s * (%s + 1) // 2" % (axis, axis)
 
 
 def _of_one(axis, line):
@@ -105,10 +132,7 @@ def _linear(axis, line):
 
 
 def linear_text(axis, factor, offset):
-    text = axis if factor == 1 else "%d * %s" % (factor, axis)
-    if offset:
-        text += " %s %d" % ("+" if offset > 0 else "-", abs(offset))
-    return text
+    return (axis if factor == 1 else "%d * %s" % (factor, axis)) + _signed(offset)
 
 
 def _floored(axis, line, low, factor, divisor):
@@ -136,10 +160,7 @@ def _sums(samples, lines, moving, at_base):
         factor = (y1 - y0) // (x1 - x0)
         terms.append(linear_text(axis, factor, 0))
         offset -= factor * samples.base[axis]
-    text = " + ".join(terms)
-    if offset:
-        text += " %s %d" % ("+" if offset > 0 else "-", abs(offset))
-    yield text
+    yield " + ".join(terms) + _signed(offset)
 
 
 def _products(samples, lines, moving, at_base):

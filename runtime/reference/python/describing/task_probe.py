@@ -29,6 +29,10 @@ class Probe:
         """All sizes in one order, for comparisons between probes: of inputs, weights and outputs."""
         return [size for shape in self.shapes() for size in shape]
 
+    def names(self):
+        """Of inputs and weights, and how many outputs there are."""
+        return list(self.inputs), list(self.weights), len(self.outputs)
+
     def shapes(self):
         tensors = list(self.inputs.values()) + list(self.weights.values()) + self.outputs
         return [shape for shape, _ in tensors if shape is not None]
