@@ -211,6 +211,25 @@ class Axes(Files):
                "def get_inputs():\n    return [torch.rand(A), torch.rand(B)]\n"
         self.assertEqual(len(axes.find(load(self.file(text))).varying), 1)
 
+    def test_a_size_that_happens_to_equal_another_does_not_follow_it(self):
+        text = """
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self, width, heads):
+                    super().__init__()
+                    self.bias = torch.nn.Parameter(torch.randn(heads))
+                def forward(self, x):
+                    split = x.view(x.shape[0], self.bias.shape[0], -1)
+                    return (split * self.bias[:, None]).sum(-1)
+            batch, width, heads = 2, 32, 2
+            def get_inputs():
+                return [torch.rand(batch, width)]
+            def get_init_inputs():
+                return [width, heads]
+        """
+        found = axes.find(load(self.file(text)))
+        self.assertEqual((list(found.varying), found.follow), (["batch", "width"], {}))
+
     def test_a_number_of_layers_is_no_axis_though_it_is_an_extent_of_an_input(self):
         text = """
             import torch

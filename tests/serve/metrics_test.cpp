@@ -98,7 +98,7 @@ TEST_CASE("the page of a pool shows every place, what it does, and why one rests
   const PageResponse page = pages({.path = "/pool", .query = {}});
   INFO(page.body);
   CHECK(page.status == 200);
-  for (const char* words : {"1 of 2", "evaluates", "rests", "open", "its calibration has drifted", "1980"})
+  for (const char* words : {"1 of 2", "evaluates", "rests", "open", "its calibration has drifted", "1,980"})
     CHECK_THAT(page.body, Catch::Contains(words));
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("a clock of another day is said, and keeps no device out") {
 TEST_CASE("what does not answer in time is named, as where a firewall drops what is sent") {
   PoolBox box;
   const Json answer =
-      box.doctor(box.pool(R"({"launch": ["sleep", "1000"], "device": "emulator"})"), "0.2", 5);
+      box.doctor(box.pool(R"({"launch": ["sh", "-c", "exec sleep 1000"], "device": "emulator"})"), "0.2", 5);
   CHECK_THAT(fault_of(answer, 0),
              Catch::Contains("not answered within 0.2 s") && Catch::Contains("firewall"));
 }

@@ -160,6 +160,8 @@ def _follows(finder, base, name):
         if other == name or size != task.sizes[name] or other in finder.follow:
             continue
         for moved in _moves(base[other]):
+            if finder.at(dict(base, **{name: moved})) is not None:
+                continue  # there it needs no other
             probe = finder.at(dict(base, **{name: moved, other: moved}))
             if probe is not None and probe.data_sizes() != finder.at(base).data_sizes():
                 finder.follow[name] = other
@@ -229,8 +231,9 @@ def _joint(found, base):
 def _fixed(finder, found, base, frozen):
     """Sizes that change shapes without being axes: names for sizes that stay."""
     at_base = finder.at(base)
-    for name in frozen:
-        size = finder.task.sizes[name]
+    for name, size in finder.task.sizes.items():
+        if name not in frozen:
+            continue
         for moved in (size + 1, size * 2, size - 1):
             probe = finder.at(dict(base, **{name: moved})) if moved >= 1 else None
             if probe is not None:
