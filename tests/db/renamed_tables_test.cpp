@@ -87,11 +87,11 @@ std::string columns_kept(const std::string& table) {
 std::map<std::string, std::vector<std::string>> all_rows(const fs::path& file) {
   const bool before = version_of(file) == kBefore;
   std::map<std::string, std::vector<std::string>> tables;
-  for (const std::string& line :
-       rows_of(file,
-               "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text_%' AND "
-               "name NOT IN ('checks', 'check_groups', 'evaluation_checks', 'plans', 'turns', "
-               "'kernel_sets', 'set_searches', 'set_members', 'set_shapes', 'calibrations', 'pool_places')")) {
+  for (const std::string& line : rows_of(
+           file,
+           "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text_%' AND "
+           "name NOT IN ('checks', 'check_groups', 'evaluation_checks', 'plans', 'turns', "
+           "'kernel_sets', 'set_searches', 'set_members', 'set_shapes', 'calibrations', 'pool_places')")) {
     const std::string table = line.substr(0, line.find(' '));
     tables[before ? present_name_of(table) : table] =
         rows_of(file, fmt::format("SELECT {} FROM {}", columns_kept(table), table));
