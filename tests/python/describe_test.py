@@ -230,6 +230,27 @@ class Axes(Files):
         found = axes.find(load(self.file(text)))
         self.assertEqual((list(found.varying), found.follow), (["batch", "width"], {}))
 
+    def test_a_module_with_many_weights_of_its_own_is_looked_at_beside_them(self):
+        text = """
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self, times):
+                    super().__init__()
+                    self.weight = torch.nn.Parameter(torch.rand(1024, 2100))
+                    self.times = times
+                def forward(self, x):
+                    return x @ self.weight * self.times
+            batch, times = 4, 3
+            def get_inputs():
+                return [torch.rand(batch, 1024)]
+            def get_init_inputs():
+                return [times]
+        """
+        finder = axes.Finder(load(self.file(text)))
+        self.assertIsNotNone(finder.at({}))
+        self.assertIsNotNone(finder.at({"times": 1 << 20}))
+        self.assertIsNone(finder.at({"batch": 1 << 16}))
+
     def test_a_number_of_layers_is_no_axis_though_it_is_an_extent_of_an_input(self):
         text = """
             import torch

@@ -12,7 +12,8 @@ CAPS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROOM = 128
 # Below this a size is kept as it is at first: kernels, strides and numbers of dimensions.
 SMALL = 16
-# A probe fills at most so much memory: it is there for shapes, which small sizes show as well.
+# A probe fills at most so much memory beside what the smallest one filled (the weights of a large module): it is there
+# for shapes, which small sizes show as well.
 PROBE_BYTES = 1 << 23
 PARAMETER_NAME = re.compile(r"kernel|stride|pad|dilat|group|^dims?$|_dim$|axis|reduce|output_pad|min_|max_|_min|_max|ndim")
 # How an axis is moved from its base until the task runs there again.
@@ -46,6 +47,7 @@ class Finder:
         self.task = task
         self.cache = {}
         self.follow = {}
+        self.filled = None  # bytes of the smallest probe
         self.differing = task.entry.differing() & set(task.sizes)
         self.first_error = None
 
@@ -57,7 +59,8 @@ class Finder:
         key = tuple(sizes.values())
         if key not in self.cache:
             try:
-                self.cache[key] = probed(self.task, sizes, PROBE_BYTES)
+                probe = self.cache[key] = probed(self.task, sizes, PROBE_BYTES + (self.filled or 0))
+                self.filled = min(probe.bytes, self.filled or probe.bytes)
             except TaskError as error:
                 self.first_error = self.first_error or error
                 self.cache[key] = None

@@ -21,6 +21,7 @@ class Probe:
         self.weights = {name: _shape(value) for name, value in instance.weights.items()}
         self.outputs = [_shape(value) for value in outputs]
         self.numbers = {name: value for name, value in inputs.items() if is_scalar(value)}
+        self.bytes = _bytes_of([*inputs.values(), *instance.weights.values()])
         self.steps = steps
         self.structure = structure_of(instance.module)
         self.indices = [None] * len(outputs)  # what ties.of says of them
@@ -89,7 +90,11 @@ def _bytes_of_data(task, sizes):
             tensors = list(instance.inputs(1).values()) + list(instance.weights.values())
     except (TaskError, RuntimeError, NotImplementedError):
         return 0
-    return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
+    return _bytes_of(tensors)
+
+
+def _bytes_of(values):
+    return sum(value.numel() * value.element_size() for value in values if isinstance(value, torch.Tensor))
 
 
 class _MetaMode(torch.overrides.TorchFunctionMode):
