@@ -226,7 +226,7 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
   lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
   if (line.baseline_of != nullptr) {
     std::exchange(line.baseline_of, nullptr)
-        ->keep_baselines(std::move(finish.answer), pool_.other_device(line));
+        ->keep_baselines(std::move(finish.answer), pool_.other_device(line), line.place.name);
     return std::nullopt;
   }
   EvaluationJob* ended = std::exchange(line.running, nullptr);

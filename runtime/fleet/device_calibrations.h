@@ -16,8 +16,10 @@ inline constexpr std::chrono::milliseconds kCalibrationInterval = std::chrono::m
 /// A GPU whose times are further than this from those of its first calibration rests.
 inline constexpr double kMostDrift = 0.01;
 
-/// What the calibrations of a pool's devices were, and whether another one is like the first. A GPU is known by its UUID,
-/// whatever place it is at; a CPU device, or one without a UUID, by its place. One thread.
+/// By what a device is known: a GPU by its UUID, whatever place it is at; a CPU device, or one without a UUID, by its place.
+[[nodiscard]] const std::string& name_of_device(const std::string& place, const DeviceFacts& device);
+
+/// What the calibrations of a pool's devices were, and whether another one is like the first. One thread.
 class DeviceCalibrations {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -42,7 +44,7 @@ class DeviceCalibrations {
 
   std::chrono::milliseconds interval_;
   std::optional<Calibration> exact_;
-  std::map<std::string, Device> devices_;  ///< by UUID or place
+  std::map<std::string, Device> devices_;  ///< by name_of_device()
 };
 
 }  // namespace ak::runtime

@@ -113,7 +113,10 @@ int DevicePool::present() const {
 }
 
 std::shared_ptr<const DeviceFacts> DevicePool::other_device(const DeviceLine& line) const {
-  return line.device && line.device->uuid != facts_->uuid ? line.device : nullptr;
+  if (!line.device || options_.device != DeviceKind::cuda) return nullptr;
+  const bool same =
+      name_of_device(line.place.name, *line.device) == name_of_device(lines_.front().place.name, *facts_);
+  return same ? nullptr : line.device;
 }
 
 bool DevicePool::ready(DeviceLine& line) {
