@@ -44,6 +44,11 @@ bool DeviceCalibrations::is_due(const std::string& place, const DeviceFacts& dev
   return found == devices_.end() || !found->second.passed || now - *found->second.passed >= interval_;
 }
 
+void DeviceCalibrations::distrust(const std::string& place, const DeviceFacts& device) {
+  const auto found = devices_.find(name_of_device(place, device));
+  if (found != devices_.end()) found->second.passed.reset();
+}
+
 CalibrationRecord DeviceCalibrations::judge(std::string place, std::shared_ptr<const DeviceFacts> device,
                                             const Calibration& read, TimePoint now) {
   const bool exact = device->kind == DeviceKind::emulator;

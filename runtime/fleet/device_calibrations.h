@@ -32,6 +32,8 @@ class DeviceCalibrations {
 
   /// The device has not been calibrated for as long as the interval, or did not pass the last time.
   [[nodiscard]] bool is_due(const std::string& place, const DeviceFacts& device, TimePoint now) const;
+  /// Whatever it passed before, it is due again.
+  void distrust(const std::string& place, const DeviceFacts& device);
   /// Keeps a calibration, and says what it means: drift and objection.
   [[nodiscard]] CalibrationRecord judge(std::string place, std::shared_ptr<const DeviceFacts> device,
                                         const Calibration& read, TimePoint now);

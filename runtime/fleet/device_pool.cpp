@@ -160,6 +160,13 @@ bool DevicePool::calibration_is_due(const DeviceLine& line) const {
   return pooled_ && line.device && calibrations_.is_due(line.place.name, *line.device, steady_clock::now());
 }
 
+void DevicePool::note_fault(DeviceLine& line, const std::string& fault) {
+  if (!pooled_) return;
+  if (line.device) calibrations_.distrust(line.place.name, *line.device);
+  line.breaker.distrust();
+  note_loss(line, "its GPU failed: " + fault);
+}
+
 void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
   if (!pooled_) return;
   line.trouble = reason;
