@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "agent/evaluate_one.h"
 #include "agent/other_devices.h"
@@ -99,7 +100,7 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   while (champion_.best()) {
     begin_reports("");
     next_step();
-    bool confirmed = attempt(result.held_out.note, [&] { return held_out(result.held_out); });
+    bool confirmed = attempt(result.held_out.note, [&] { return held_out(result); });
     next_step();
     confirmed = confirmed && examined(result.examinations);
     next_step();
@@ -132,7 +133,8 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   }
 }
 
-bool Confirmation::held_out(HeldOutReport& report) {
+bool Confirmation::held_out(LoopResult& result) {
+  HeldOutReport& report = result.held_out;
   const DeviceFacts device = evaluator_.capabilities().device;
   if (!shapes_) shapes_.emplace(options_, device, device.kind, options_.held_out_shapes);
   const EvaluationRequest request = shapes_->request(champion_.best()->request.candidate);
@@ -145,19 +147,62 @@ bool Confirmation::held_out(HeldOutReport& report) {
   }
   announce("held-out shapes");
   for (const bool last : {false, true}) {
-    const auto completed = evaluate(evaluator_, request);
+    auto completed = evaluate(evaluator_, request);
     if (!completed) {
       report.note = unfinished();
       return true;
     }
+    const Outcome outcome = completed->result.outcome;
+    if (info(outcome.status).candidate_fault) {
+      const auto wrong = found_wrong(*completed, result);
+      report.passed = wrong == false;
+      if (!wrong)
+        report.note =
+            fmt::format("of the workers elsewhere one finds {}, and another does not", words(outcome));
+      return !wrong.value_or(false);
+    }
     commit_(*completed, nullptr, "held_out");
-    const Outcome& outcome = completed->result.outcome;
     report.passed = outcome_passed(outcome);
     if (report.passed) return true;
-    if (info(outcome.status).candidate_fault) return false;
     if (last) report.note = words(outcome);
   }
   return true;
+}
+
+/// Whether a fault is the champion's, by those that may be asked beside the place that found it; nothing: as many say the
+/// one as the other. A device of this machine outweighs it.
+std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& result) {
+  constexpr int kOwnWeight = 2;
+  int wrong = 1, right = 0;
+  std::string who_passed;
+  std::vector<Completed> answers;
+  for (const PoolPlace& place : second_opinions(evaluator_.pool_places(), found.result.place)) {
+    if (wrong > right + 1) break;
+    EvaluationRequest request = found.request;
+    request.place = place.place;
+    auto answer = evaluate(evaluator_, std::move(request));
+    if (!answer) continue;
+    const Outcome& outcome = answer->result.outcome;
+    const int weight = place.own ? kOwnWeight : 1;
+    if (info(outcome.status).candidate_fault) wrong += weight;
+    if (outcome_passed(outcome)) {
+      right += weight;
+      who_passed = place.place;
+    }
+    answers.push_back(*std::move(answer));
+  }
+  if (right > wrong)
+    result.deviations.push_back({.place = found.result.place,
+                                 .agrees = false,
+                                 .deviates = true,
+                                 .note = fmt::format("on held-out shapes that {} finds right {}", who_passed,
+                                                     words(found.result.outcome))});
+  answers.insert(answers.begin(), std::move(found));
+  for (Completed& answer : answers) {
+    if (right >= wrong) disbelieve(answer);
+    commit_(answer, nullptr, "held_out");
+  }
+  return right == wrong ? std::nullopt : std::optional(wrong > right);
 }
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
@@ -216,6 +261,7 @@ bool Confirmation::agreed(LoopResult& result) {
       },
       [&](const Completed& completed, std::string arm) { commit_(completed, nullptr, std::move(arm)); });
   result.other_devices = std::move(verdict.reports);
+  std::ranges::move(verdict.deviations, std::back_inserter(result.deviations));
   unconfirmed_ = verdict.unconfirmed;
   return !verdict.refuted;
 }

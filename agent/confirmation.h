@@ -34,7 +34,8 @@ class Confirmation {
   template <class Step>
   [[nodiscard]] bool attempt(std::string& note, Step step);
   // Each is false when the leader failed and was disqualified.
-  [[nodiscard]] bool held_out(HeldOutReport& report);
+  [[nodiscard]] bool held_out(LoopResult& result);
+  [[nodiscard]] std::optional<bool> found_wrong(Completed& found, LoopResult& result);
   [[nodiscard]] bool examined(std::vector<ExaminationReport>& reports);
   [[nodiscard]] bool examined(std::size_t examiner, ExaminationReport& report);
   [[nodiscard]] EvaluationRequest examination_request(const DeviceFacts& device);

@@ -43,6 +43,7 @@ class Run {
     std::optional<PredictedScore> predicted = {};
     StoredEvaluation stored = {};  ///< of a proposal: as what it was committed
   };
+  [[nodiscard]] bool leave_out(const Completed& completed);
   void gather(Completed first);
   void commit(Ended& ended);
   void take_next();
@@ -122,10 +123,16 @@ bool Run::next_event() {
   }
   auto completed = context_.evaluator.wait_any(progress_.wait_deadline());
   record_.note_pool();
-  if (!completed) return true;
+  if (!completed || leave_out(*completed)) return true;
   gather(std::move(*completed));
   take_next();
   return true;
+}
+
+/// What reaches no verdict once a stop is requested was lost to that, as where all workers are told to end together with the
+/// search. It is no step of the search: its point is free again, and its place in the budget.
+bool Run::leave_out(const Completed& completed) {
+  return context_.stop_requested() && inconclusive(completed.result) && schedule_.take(completed.ticket);
 }
 
 /// Of many devices several answer while one answer is taken in: these are committed together, and have their turns one by
@@ -136,7 +143,7 @@ void Run::gather(Completed first) {
   while (schedule_.find(ended_.back().completed.ticket) != nullptr && ended_.size() < most_together_) {
     auto next = context_.evaluator.poll();
     if (!next) break;
-    ended_.push_back({std::move(*next)});
+    if (!leave_out(*next)) ended_.push_back({std::move(*next)});
   }
   record_.together([&] {
     for (Ended& ended : ended_) commit(ended);

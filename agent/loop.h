@@ -146,7 +146,8 @@ struct FinalMeasurement {
 struct OtherDeviceReport {
   std::string place;  ///< empty: there was none
   bool agrees = false;
-  std::string note;  ///< its time there, or what is different
+  bool deviates = false;  ///< others decided that it is the one that is wrong
+  std::string note;       ///< its time there, or what is different
 };
 
 /// Hardware counters of the leader.
@@ -184,7 +185,9 @@ struct LoopResult {
   std::vector<ExaminationReport> examinations;   ///< one of each examiner
   FinalMeasurement final_measurement;            ///< whose results `best` has where there are some
   std::vector<OtherDeviceReport> other_devices;  ///< of a pool; empty: none had to be asked
-  LibraryTurnsReport library_turns;              ///< of the champion, on a GPU
+  std::vector<OtherDeviceReport>
+      deviations;                    ///< places that others found wrong about a champion, whichever it was
+  LibraryTurnsReport library_turns;  ///< of the champion, on a GPU
   ProfileReport profile;
   std::vector<Leader> leaders;  ///< the champion and what follows it, best first; a few of each template
   std::vector<Tie> ties;        ///< at most kMaxTies

@@ -9,6 +9,7 @@ stages=(
   "tests|every test, ROUNDS times, with AK_FUZZ_ITERATIONS random inputs in random tests|8 h"
   "kills|processes killed AK_SOAK_ITERATIONS times in each way, ROUNDS times|4 h"
   "slurm|AK_SOAK_ITERATIONS parts of a session in a Slurm of AK_SLURM_NODES virtual nodes (4) killed: workers, search, daemons|3 h; apt-get, python3"
+  "fleet|what a search costs that has 64 workers of 0.3 evaluations a second each, which answer recorded results|1 h; python3"
   "asan|every test under the address and undefined-behaviour sanitizers|3 h"
   "tsan|the tests of what has threads under the thread sanitizer: agent, db, runtime, app, serve, tools|3 h"
   "fuzz|libFuzzer on each reader of foreign text for SECONDS seconds|2 h; clang"
@@ -109,6 +110,9 @@ stage_slurm() {
   python3 tests/slurm/random_kills.py "$build/bin/alphakernel" --kills "${AK_SOAK_ITERATIONS:-1000}" \
     --nodes "${AK_SLURM_NODES:-4}" --csv "$records/slurm.csv"
 }
+stage_fleet() {
+  python3 tests/benchmarks/fleet_load.py "$build/bin/alphakernel" --csv "$records/fleet.csv"
+}
 stage_asan() {
   run_preset asan && run_tests build/asan -R "${SOAK_TESTS:-.}"
 }
@@ -138,6 +142,7 @@ stage_coverage() {
 # The figures of a stage's output that its line has.
 figures_of() {
   case $1 in
+    fleet) grep -oE 'fleet: .*' "$2" | tail -1 ;;
     slurm) grep -oE 'slurm: .*' "$2" | tail -1 ;;
     kills) grep -oE '(orchestrators|workers) killed: .*' "$2" | tail -2 ;;
     fuzz) grep -oE 'number_of_executed_units: [0-9]+' "$2" | awk '{ sum += $2 } END { print NR " targets, " sum " inputs" }' ;;

@@ -227,15 +227,17 @@ std::string examination_text(const std::vector<agent::ExaminationReport>& report
   return text;
 }
 
-std::string other_devices_text(const std::vector<agent::OtherDeviceReport>& reports) {
-  std::string text;
-  for (const agent::OtherDeviceReport& report : reports) {
-    if (!text.empty()) text += "; ";
-    if (!report.place.empty())
-      text += fmt::format("{} {}: ", report.place, report.agrees ? "agrees" : "does not agree");
-    text += report.note;
-  }
-  return text;
+std::string other_devices_text(const agent::LoopResult& loop) {
+  std::vector<std::string> parts;
+  for (const agent::OtherDeviceReport& report : loop.other_devices)
+    if (report.place.empty())
+      parts.push_back(report.note);
+    else if (!report.deviates)
+      parts.push_back(
+          fmt::format("{} {}: {}", report.place, report.agrees ? "agrees" : "does not agree", report.note));
+  for (const agent::OtherDeviceReport& report : loop.deviations)
+    parts.push_back(fmt::format("{} deviates: {}", report.place, report.note));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::string final_text(const agent::LoopResult& loop) {
@@ -306,6 +308,9 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
   for (const agent::OtherDeviceReport& report : loop.other_devices)
     json["other_devices"].push_back(
         {{"place", report.place}, {"agrees", report.agrees}, {"note", report.note}});
+  json["deviations"] = Json::array();
+  for (const agent::OtherDeviceReport& report : loop.deviations)
+    json["deviations"].push_back({{"place", report.place}, {"note", report.note}});
   json["final"] = {
       {"search_ns", loop.final_measurement.search_ns ? Json(*loop.final_measurement.search_ns) : Json()},
       {"note", loop.final_measurement.note}};

@@ -36,8 +36,8 @@ void note_baseline(codegen::RunSummary& run, const ProblemInstance& problem, con
 [[nodiscard]] std::string held_out_text(const agent::HeldOutReport& report);
 /// "passed", or why it was not examined on the CPU device.
 [[nodiscard]] std::string examination_text(const std::vector<agent::ExaminationReport>& reports);
-/// "cuda:1 agrees: 35.9 us there"; empty where none was asked.
-[[nodiscard]] std::string other_devices_text(const std::vector<agent::OtherDeviceReport>& reports);
+/// "cuda:1 agrees: 35.9 us there; ssh gpu7 deviates: ..."; empty where none was asked.
+[[nodiscard]] std::string other_devices_text(const agent::LoopResult& loop);
 /// "measured again in a fresh process: 32.70 us (in the search: 32.51 us)", or why it was not; empty where
 /// nothing is timed.
 [[nodiscard]] std::string final_text(const agent::LoopResult& loop);

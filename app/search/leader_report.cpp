@@ -118,7 +118,7 @@ void report_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcom
   if (run.own_kernel) prefer_own_kernel(summary, outcome.loop);
   summary.held_out = held_out_text(outcome.loop.held_out);
   summary.examination = examination_text(outcome.loop.examinations);
-  summary.other_devices = other_devices_text(outcome.loop.other_devices);
+  summary.other_devices = other_devices_text(outcome.loop);
   if (!summary.emulated && summary.executed) summary.final_measurement = final_text(outcome.loop);
   if (outcome.loop.best) summary.energy = energy_text(*run.problem, outcome.loop.best->result);
   summary.turns = turns_sentences(outcome.baselines.turns);

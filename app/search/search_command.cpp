@@ -12,8 +12,8 @@
 #include "app/llm/model_choice.h"
 #include "app/predict/target_prediction.h"
 #include "app/search/best_lookup.h"
+#include "app/search/cpu_fallback.h"
 #include "app/search/earlier_answers.h"
-#include "app/sets/kernel_search.h"
 #include "app/sets/set_report.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
@@ -227,7 +227,7 @@ int run_to_end(SearchSetup setup, const SearchFlags& flags,
   add_first_points(setup, flags);
   add_earlier_answers(setup, flags);
   const InterruptGuard interrupt;
-  const SearchOutcome outcome = find_kernel(search, setup.config, *store, interrupt.requested());
+  const SearchOutcome outcome = find_kernel_or_fall_back(search, setup.config, *store, interrupt.requested());
   return report_search(setup, outcome, command_start, show);
 }
 

@@ -10,6 +10,7 @@
 #include "agent/llm/mailbox/mailbox_client.h"
 #include "app/audit/problem_audits.h"
 #include "app/llm/model_choice.h"
+#include "app/search/cpu_fallback.h"
 #include "app/search/run_journal.h"
 #include "app/search/search_command.h"
 #include "app/session/notification.h"
@@ -17,7 +18,6 @@
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_watch.h"
-#include "app/sets/kernel_search.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
@@ -129,7 +129,8 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
   search.budgets = budgets_from_json(run.budgets);
   limit_tokens(search);
   run.stats.limit_ns = limit_ns(search);
-  search.session_search = run.id;
+  // What was begun on GPUs goes on with them, or not at all.
+  if (!search.target.fell_back) search.session_search = run.id;
   search.patient = !search.one_by_one;
   // A set is made in one go.
   if (!search.per_shape)
@@ -149,13 +150,14 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
   AK_ASSERT(generate, "a session's arguments were parsed when it began");
   prepare(session, run, *generate);
   store_.begin_run(run);
-  RunJournal journal(run.search ? store_.journal(*run.search) : std::vector<db::JournalEntry>(),
-                     run.search ? store_.calls(*run.search) : std::vector<db::JournalCall>());
+  const bool goes_on = run.search && !generate->setup.run.target.fell_back;
+  RunJournal journal(goes_on ? store_.journal(*run.search) : std::vector<db::JournalEntry>(),
+                     goes_on ? store_.calls(*run.search) : std::vector<db::JournalCall>());
   generate->setup.run.journal = &journal;
   const auto store = db::open_store(database_);
   const auto kept = journal.around(*store);
   const SearchOutcome outcome =
-      find_kernel(generate->setup.run, generate->setup.config, *kept, watch_.stop());
+      find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *kept, watch_.stop());
   watch_.note(outcome.loop.progress, outcome.summary);
   const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.suspended)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(100);
 // How often Slurm is asked, as its own tools advise against more (chosen).
 constexpr auto kJobInterval = std::chrono::seconds(10);
+// Each question of many is one to its controller.
+constexpr auto kJobPause = std::chrono::seconds(1);
 
 double spent_s(const db::SessionSearch& run) { return static_cast<double>(run.stats.spent_ms) / 1000; }
 
@@ -130,6 +133,28 @@ Totals totals_of(const db::Session& session) {
   return totals;
 }
 
+/// One that watch_status() shows.
+class WatchedSession {
+ public:
+  explicit WatchedSession(const StoredSession& session)
+      : session_(session), store_(session.database, db::OpenMode::read_only), lock_(session.database) {}
+
+  void ask_slurm() { job_ = job_state_of(session_.database, session_.session); }
+  [[nodiscard]] bool goes_on() const {
+    return lock_.is_taken(session_.session) || (job_ && job_->in_queue.value_or(false));
+  }
+  [[nodiscard]] std::string text() {
+    const bool alive = lock_.is_taken(session_.session);
+    return status_text(store_.read(session_.session), alive) + (job_ ? job_text(*job_) : "");
+  }
+
+ private:
+  StoredSession session_;
+  db::SessionStore store_;
+  db::SessionLock lock_;
+  std::optional<JobState> job_;
+};
+
 }  // namespace
 
 std::string session_state(const db::Session& session, bool alive) {
@@ -171,23 +196,27 @@ std::string status_text(const db::Session& session, bool alive) {
   return text;
 }
 
-void watch_status(const std::filesystem::path& database, RowId id, std::chrono::milliseconds interval,
+void watch_status(const std::vector<StoredSession>& sessions, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show) {
-  db::SessionStore store(database, db::OpenMode::read_only);
-  const db::SessionLock lock(database);
-  std::optional<JobState> job;
+  std::deque<WatchedSession> watched;
+  for (const StoredSession& session : sessions) watched.emplace_back(session);
+  const auto job_interval = kJobInterval + kJobPause * (sessions.size() - 1);
   auto next_question = std::chrono::steady_clock::now();
   for (;;) {
-    if (std::chrono::steady_clock::now() >= next_question) {
-      job = job_state_of(database, id);
-      next_question = std::chrono::steady_clock::now() + kJobInterval;
+    const bool ask = std::chrono::steady_clock::now() >= next_question;
+    if (ask) next_question = std::chrono::steady_clock::now() + job_interval;
+    std::string text;
+    bool goes_on = false;
+    for (WatchedSession& one : watched) {
+      if (ask && !stop) one.ask_slurm();
+      text += one.text();
+      goes_on = goes_on || one.goes_on();
     }
-    const bool alive = lock.is_taken(id);
-    show(status_text(store.read(id), alive) + (job ? job_text(*job) : ""));
-    const bool waits = job && job->in_queue.value_or(false);
-    if ((!alive && !waits) || stop) return;
+    show(text);
+    if (!goes_on || stop) return;
     const auto until = std::chrono::steady_clock::now() + interval;
-    while (!stop && (waits || lock.is_taken(id)) && std::chrono::steady_clock::now() < until)
+    const auto any_goes_on = [&] { return std::ranges::any_of(watched, &WatchedSession::goes_on); };
+    while (!stop && any_goes_on() && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(kPoll);
   }
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/text/json.h"
 #include "db/store/session_store.h"
@@ -22,9 +23,15 @@ namespace ak::app {
 /// The same for people: a line for the session and one for each search.
 [[nodiscard]] std::string status_text(const db::Session& session, bool alive);
 
-/// Shows status_text(), and what Slurm says of the session's job, every `interval`, until the session's process has ended
-/// and no job is in the queue that would begin it, or `stop` is set.
-void watch_status(const std::filesystem::path& database, RowId session, std::chrono::milliseconds interval,
+/// A session in its database.
+struct StoredSession {
+  std::filesystem::path database;
+  RowId session = 0;
+};
+
+/// Shows status_text() of each, and what Slurm says of its job, every `interval`, until all their processes have ended and
+/// no job is in the queue that would begin one of them, or `stop` is set.
+void watch_status(const std::vector<StoredSession>& sessions, std::chrono::milliseconds interval,
                   const std::atomic<bool>& stop, const std::function<void(const std::string& text)>& show);
 
 }  // namespace ak::app

@@ -166,11 +166,14 @@ PoolDevices read_entry(const JsonReader& entry, const std::filesystem::path& fol
 }
 
 PoolDevices read(const JsonReader& at, const std::filesystem::path& folder, std::vector<PoolFault>* faults) {
-  at.only({"format", "devices", "confirm"});
+  at.only({"format", "devices", "confirm", "fallback"});
   const JsonReader list = at.member("devices");
   PoolDevices pool;
   if (const auto confirm = at.find("confirm"))
     pool.confirm = static_cast<int>(integer_between(*confirm, 1, kMostPoolDevices));
+  const auto fallback = at.find("fallback");
+  if (fallback && fallback->json() != Json("emulator")) fallback->fail("emulator");
+  pool.cpu_fallback = fallback.has_value();
   std::size_t number = 0;
   for (const JsonReader& entry : list.items()) {
     PoolDevices found;
@@ -188,6 +191,8 @@ PoolDevices read(const JsonReader& at, const std::filesystem::path& folder, std:
           "the CPU device beside GPUs: times and costs are never compared, so a pool has one of the two");
     pool.places.insert(pool.places.end(), found.places.begin(), found.places.end());
   }
+  if (fallback && pool.kind == DeviceKind::emulator)
+    fallback->reject("the pool has CPU devices: expected a fallback beside GPUs only");
   if (number == 0) list.fail("at least one entry, such as {\"local\": \"all\"}");
   if (std::ssize(pool.places) > kMostPoolDevices)
     list.reject(fmt::format("{} devices, where {} are allowed", pool.places.size(), kMostPoolDevices));

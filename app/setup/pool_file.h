@@ -17,7 +17,8 @@ inline constexpr int kMostPoolDevices = 256;
 struct PoolDevices {
   DeviceKind kind = DeviceKind::cuda;
   std::vector<runtime::DevicePlace> places;
-  int confirm = 1;  ///< devices that have to agree about a champion
+  int confirm = 1;            ///< devices that have to agree about a champion
+  bool cpu_fallback = false;  ///< where all its GPUs are gone, a search goes on with the CPU device
 };
 
 /// The GPU `ordinal` of this machine.

@@ -152,7 +152,22 @@ PoolDevices named_pool(const std::string& flag) {
   return pool;
 }
 
+/// Waits until the first device has joined.
+Target target_of(PoolDevices pool, const std::string& arch_flag) {
+  const runtime::DevicePlace& first = pool.places.front();
+  if (pool.kind == DeviceKind::cuda && !first.worker_command.empty())
+    print_stderr("note: waiting for the first device of the pool, {}\n", first.name);
+  Target target = choose({.kind = pool.kind, .ordinal = first.ordinal}, arch_flag,
+                         first.worker_command.empty() ? worker_command() : first.worker_command);
+  if (target.executes()) target.pool = std::move(pool.places);
+  target.confirm_devices = pool.confirm;
+  target.cpu_fallback = pool.cpu_fallback;
+  return target;
+}
+
 }  // namespace
+
+Target cpu_device_of(const Arch& arch) { return emulated(arch, ""); }
 
 Target choose_target(const std::string& device_flag, const std::string& arch_flag) {
   return choose(parse_device(device_flag), arch_flag, worker_command());
@@ -163,15 +178,19 @@ Target choose_search_target(const std::string& device_flag, const std::string& p
   if (pool_file.empty() && !names_several(device_flag)) return choose_target(device_flag, arch_flag);
   if (!pool_file.empty() && !device_flag.empty())
     fail(ExitCode::usage, "--pool {} names the devices: leave --device {} out", pool_file, device_flag);
-  PoolDevices pool = pool_file.empty() ? named_pool(device_flag) : read_pool(pool_file);
-  const runtime::DevicePlace& first = pool.places.front();
-  if (pool.kind == DeviceKind::cuda && !first.worker_command.empty())
-    print_stderr("note: waiting for the first device of the pool, {}\n", first.name);
-  Target target = choose({.kind = pool.kind, .ordinal = first.ordinal}, arch_flag,
-                         first.worker_command.empty() ? worker_command() : first.worker_command);
-  if (target.executes()) target.pool = std::move(pool.places);
-  target.confirm_devices = pool.confirm;
-  return target;
+  std::vector<PoolFault> faults;
+  PoolDevices pool = pool_file.empty() ? named_pool(device_flag) : read_pool(pool_file, &faults);
+  try {
+    if (!faults.empty()) fail(ExitCode::environment, "{}", faults.front().why);
+    return target_of(std::move(pool), arch_flag);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::environment || !pool.cpu_fallback) throw;
+    const bool native = arch_flag.empty() || arch_flag == "native";
+    Target target = emulated(native ? emulated_by_default() : parse_arch_or_fail(arch_flag),
+                             fmt::format("no GPU of the pool is there ({}): ", error.what()));
+    target.fell_back = true;
+    return target;
+  }
 }
 
 std::string device_flag_of(const Target& target) {

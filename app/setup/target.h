@@ -19,8 +19,10 @@ struct Target {
   std::optional<DeviceFacts> device;  ///< the GPU or emulator, when there is one
   /// Of a search on several devices, the first of which is `device`; else empty.
   std::vector<runtime::DevicePlace> pool = {};
-  int confirm_devices = 1;  ///< of the pool, that have to agree about a champion
-  std::string notice;       ///< one line for the user when no GPU will execute anything, and why
+  int confirm_devices = 1;    ///< of the pool, that have to agree about a champion
+  bool cpu_fallback = false;  ///< of the pool: where its GPUs are gone, a search goes on with the CPU device
+  bool fell_back = false;     ///< so it is the CPU device, because none was there
+  std::string notice;         ///< one line for the user when no GPU will execute anything, and why
 
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }
   /// Of this machine, where examinations and PyTorch run, too.
@@ -35,6 +37,9 @@ struct Target {
 /// target's code: the notice says so. It runs the code of any target; without one that of sm_90a.
 /// Throws Error(usage) for a bad flag, Error(environment) when a named device is missing.
 [[nodiscard]] Target choose_target(const std::string& device_flag, const std::string& arch_flag);
+
+/// The CPU device in the place of a GPU.
+[[nodiscard]] Target cpu_device_of(const Arch& arch);
 
 /// The same for a search, which may also have several GPUs of this machine (cuda:all, cuda:0,2) or, where `pool` is not
 /// empty, the devices of that pool file in place of --device. Waits until the first of them has joined. Throws as

@@ -19,7 +19,7 @@ struct RefusedOption {
   std::string_view name, short_name, why;
 };
 constexpr std::array kRefused{
-    RefusedOption{"--array", "-a", "a session is one job; start one session for each"},
+    RefusedOption{"--array", "-a", "give alphakernel's own --array, before --"},
     RefusedOption{"--wrap", "", "the session has a script of its own"},
     RefusedOption{"--wait", "-W", "session status --watch waits for a session"},
     RefusedOption{"--test-only", "", "--dry-run shows what would be submitted"},
@@ -83,6 +83,25 @@ std::string file_pattern(const std::filesystem::path& file) {
   return pattern;
 }
 
+/// The lines that sbatch reads. @param title,name of the job @param output in quotation marks as file_pattern() makes it
+std::string header_of(std::string_view title, std::string_view name, std::string_view output,
+                      std::string_view array, const std::vector<std::string>& options) {
+  check_sbatch_options(options);
+  std::string header = fmt::format(
+      "#!/bin/sh\n"
+      "# {}.\n"
+      "#SBATCH --job-name=alphakernel-{}\n"
+      "#SBATCH --output=\"{}\" --open-mode=append\n"
+      "{}"
+      "#SBATCH --requeue\n"
+      "#SBATCH --signal=B:USR1@{}\n",
+      title, name, output, array, kNotice_s);
+  if (options.empty()) return header;
+  header += "#SBATCH";
+  for (const std::string& word : options) header += " " + quoted_word(word);
+  return header + "\n";
+}
+
 }  // namespace
 
 void check_sbatch_options(const std::vector<std::string>& options) {
@@ -98,23 +117,25 @@ void check_sbatch_options(const std::vector<std::string>& options) {
 }
 
 std::string batch_script(const BatchJob& job) {
-  check_sbatch_options(job.options);
-  std::string script = fmt::format(
-      "#!/bin/sh\n"
-      "# Session {0} of {1}, as a job of Slurm: the search and the workers that it evaluates with.\n"
-      "#SBATCH --job-name=alphakernel-{0}\n"
-      "#SBATCH --output=\"{2}\" --open-mode=append\n"
-      "#SBATCH --requeue\n"
-      "#SBATCH --signal=B:USR1@{3}\n",
-      job.session, sanitize(job.database.string()), file_pattern(job.log), kNotice_s);
-  if (!job.options.empty()) {
-    script += "#SBATCH";
-    for (const std::string& word : job.options) script += " " + quoted_word(word);
-    script += "\n";
-  }
-  return script + fmt::format("exec {} session job {} --device={} --db={}\n",
-                              shell_word(worker_command().front()), job.session, to_string(job.kind),
-                              shell_word(job.database.string()));
+  const std::string title =
+      fmt::format("Session {} of {}, as a job of Slurm: the search and the workers that it evaluates with",
+                  job.session, sanitize(job.database.string()));
+  return header_of(title, std::to_string(job.session), file_pattern(job.log), "", job.options) +
+         fmt::format("exec {} session job {} --device={} --db={}\n", shell_word(worker_command().front()),
+                     job.session, to_string(job.kind), shell_word(job.database.string()));
+}
+
+std::string batch_script(const BatchArray& array) {
+  const std::string title =
+      fmt::format("Sessions of the databases 1.db to {}.db in {}, each as a job of Slurm", array.size,
+                  sanitize(array.folder.string()));
+  const std::string jobs = fmt::format("#SBATCH --array=1-{}{}\n", array.size,
+                                       array.at_once > 0 ? fmt::format("%{}", array.at_once) : "");
+  return header_of(title, array.folder.filename().string(),
+                   file_pattern(array.folder) + "/%a.db-session-1.log", jobs, array.options) +
+         fmt::format("exec {} session job 1 --array --device={} --db={}\"/$SLURM_ARRAY_TASK_ID.db\"\n",
+                     shell_word(worker_command().front()), to_string(array.kind),
+                     shell_word(array.folder.string()));
 }
 
 }  // namespace ak::app

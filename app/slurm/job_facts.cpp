@@ -53,8 +53,9 @@ std::optional<std::vector<int>> tasks_in(std::string_view text) {
   return tasks;
 }
 
-JobFacts job_facts() {
+JobFacts job_facts(bool of_array) {
   JobFacts facts{.job = variable("SLURM_JOB_ID"), .tasks_of_nodes = {}};
+  if (of_array) facts.job = variable("SLURM_ARRAY_JOB_ID") + "_" + variable("SLURM_ARRAY_TASK_ID");
   if (!is_job_number(facts.job))
     fail(ExitCode::usage,
          "this is no job of Slurm; begin one with: alphakernel session start MANIFEST --slurm");

@@ -17,7 +17,8 @@ struct JobFacts {
 };
 
 /// Those of this process's environment. Throws Error(usage) outside a job, and for one with more tasks than a pool has.
-[[nodiscard]] JobFacts job_facts();
+/// @param of_array the job is one of an array, whose numbers are "41_1", "41_2", ...
+[[nodiscard]] JobFacts job_facts(bool of_array = false);
 
 /// The numbers of "2(x3),1", which are 2, 2, 2 and 1; nothing for another text, and for more than a pool has.
 [[nodiscard]] std::optional<std::vector<int>> tasks_in(std::string_view text);

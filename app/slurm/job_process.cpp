@@ -245,8 +245,8 @@ std::optional<int> end_of(const fs::path& database, RowId session) {
 
 }  // namespace
 
-int run_job(const fs::path& database, RowId session, DeviceKind kind) {
-  JobFacts facts = job_facts();
+int run_job(const fs::path& database, RowId session, DeviceKind kind, bool of_array) {
+  JobFacts facts = job_facts(of_array);
   claim_session(database, session, facts.job);
   if (const auto code = end_of(database, session)) {
     print_stderr("note: session {} has ended: nothing is left to do\n", session);

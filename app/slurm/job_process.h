@@ -14,6 +14,8 @@ namespace ak::app {
 /// Returns the session's exit code. Throws Error(usage) outside a job and in one that is not the session's,
 /// Error(environment) where the session cannot be kept running.
 /// @param kind of the workers' devices
-[[nodiscard]] int run_job(const std::filesystem::path& database, RowId session, DeviceKind kind);
+/// @param of_array the job is one of an array
+[[nodiscard]] int run_job(const std::filesystem::path& database, RowId session, DeviceKind kind,
+                          bool of_array);
 
 }  // namespace ak::app

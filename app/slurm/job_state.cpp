@@ -62,7 +62,7 @@ JobState not_known(const std::string& job, const std::string& why) {
 /// Of a job that squeue does not know any more.
 JobState ask_sacct(const std::string& job) {
   const auto text = ask_slurm({"sacct", "--noheader", "--parsable2", "--allocations", "--jobs=" + job,
-                               "--format=JobIDRaw,State,ExitCode,Elapsed,NodeList"},
+                               "--format=JobID,State,ExitCode,Elapsed,NodeList"},
                               kSlurmAnswer);
   auto state = text ? job_state_in_sacct(job, *text) : std::nullopt;
   if (!state)
@@ -102,7 +102,8 @@ std::optional<JobState> job_state_in_sacct(const std::string& job, std::string_v
 
 JobState ask_job_state(const std::string& job) {
   const auto text = ask_slurm(
-      {"squeue", "--noheader", "--states=all", "--jobs=" + job, "--format=%i|%T|%r|%M|%l|%N"}, kSlurmAnswer);
+      {"squeue", "--noheader", "--array", "--states=all", "--jobs=" + job, "--format=%i|%T|%r|%M|%l|%N"},
+      kSlurmAnswer);
   if (!text && text.error().message.find(kForgotten) == std::string::npos)
     return not_known(job, text.error().message);
   if (auto state = text ? job_state_in_squeue(job, *text) : std::nullopt) return *std::move(state);

@@ -57,36 +57,13 @@ std::optional<std::string> submitted_job(std::string_view text) {
   return found;
 }
 
-/// Notes the number, unless a job has done so itself. Returns which is noted now.
-std::string note_job(const fs::path& folder, const std::string& job) {
-  const fs::path file = number_file(folder), made = folder / ("job." + job);
-  write_file_atomically(made, job + "\n");
-  const bool first = ::link(made.c_str(), file.c_str()) == 0;
-  const int reason = errno;
-  ::unlink(made.c_str());
-  if (first) return job;
-  if (reason != EEXIST) fail(ExitCode::output, "cannot write {}: {}", file.string(), std::strerror(reason));
-  std::string noted = read_file(file);
-  while (!noted.empty() && noted.back() == '\n') noted.pop_back();
-  return noted;
-}
-
 /// By its user, an administrator, or by Slurm where its launch failed ("JobHeldUser", "launch failed requeued held").
 bool is_held(const JobState& state) {
   return state.reason.find("held") != std::string::npos || state.reason.find("Held") != std::string::npos;
 }
 
 std::string submit_script(const fs::path& folder) {
-  const auto answer = ask_slurm({"sbatch", "--parsable", script_file(folder).string()}, kSlurmSubmission);
-  if (!answer) fail(ExitCode::environment, "the session was not submitted: {}", answer.error().message);
-  const auto job = submitted_job(*answer);
-  if (!job)
-    fail(ExitCode::environment,
-         "sbatch says '{}', where the number of the job was expected; whether there is one, squeue says. The "
-         "job notes its "
-         "number itself when it begins",
-         shown_in_line(*answer));
-  return note_job(folder, *job);
+  return note_job(folder, submitted_number(script_file(folder)));
 }
 
 }  // namespace
@@ -111,6 +88,32 @@ std::optional<std::string> known_job(const fs::path& database, RowId session) {
   return std::string(number);
 }
 
+std::string note_job(const fs::path& folder, const std::string& job) {
+  const fs::path file = number_file(folder), made = folder / ("job." + job);
+  write_file_atomically(made, job + "\n");
+  const bool first = ::link(made.c_str(), file.c_str()) == 0;
+  const int reason = errno;
+  ::unlink(made.c_str());
+  if (first) return job;
+  if (reason != EEXIST) fail(ExitCode::output, "cannot write {}: {}", file.string(), std::strerror(reason));
+  std::string noted = read_file(file);
+  while (!noted.empty() && noted.back() == '\n') noted.pop_back();
+  return noted;
+}
+
+std::string submitted_number(const fs::path& script) {
+  const auto answer = ask_slurm({"sbatch", "--parsable", script.string()}, kSlurmSubmission);
+  if (!answer) fail(ExitCode::environment, "the session was not submitted: {}", answer.error().message);
+  const auto job = submitted_job(*answer);
+  if (!job)
+    fail(ExitCode::environment,
+         "sbatch says '{}', where the number of the job was expected; whether there is one, squeue says. The "
+         "job notes its "
+         "number itself when it begins",
+         shown_in_line(*answer));
+  return *job;
+}
+
 DeviceKind take_devices(db::Session& session) {
   std::optional<DeviceKind> kind;
   for (db::SessionSearch& run : session.runs) {
@@ -131,13 +134,17 @@ DeviceKind take_devices(db::Session& session) {
   return kind.value_or(DeviceKind::cuda);
 }
 
-std::string submit_session(const BatchJob& job) {
+void prepare_job(const BatchJob& job) {
   const fs::path folder = job_folder(job.database, job.session);
   const std::string script = batch_script(job);
   make_folder(folder);
   make_log(job.log);
   write_file_atomically(script_file(folder), script);
-  return submit_script(folder);
+}
+
+std::string submit_session(const BatchJob& job) {
+  prepare_job(job);
+  return submit_script(job_folder(job.database, job.session));
 }
 
 void check_no_job(const fs::path& database, RowId session) {

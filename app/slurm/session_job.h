@@ -23,6 +23,8 @@ namespace ak::app {
 /// of which kind these have to be. Throws Error(usage) naming the search that wants others.
 [[nodiscard]] DeviceKind take_devices(db::Session& session);
 
+/// Makes the folder of a session's job, its log and its script, which it can be submitted again with.
+void prepare_job(const BatchJob& job);
 /// Writes the script of a session and submits it. Returns the job's number. Throws Error(environment) where sbatch is
 /// missing, refuses, or says something else than a number: then the session can be resumed.
 std::string submit_session(const BatchJob& job);
@@ -30,6 +32,11 @@ std::string submit_session(const BatchJob& job);
 void check_no_job(const std::filesystem::path& database, RowId session);
 /// Submits the script that is there once more, as submit_session() does.
 std::string submit_again(const std::filesystem::path& database, RowId session);
+
+/// What sbatch says when it has taken a script: the job's number. Throws Error(environment) where it says nothing such.
+[[nodiscard]] std::string submitted_number(const std::filesystem::path& script);
+/// Notes the number of a session's job, unless that has done so itself. Returns which is noted now.
+std::string note_job(const std::filesystem::path& folder, const std::string& job);
 
 /// Of the session's job; nothing where Slurm does not run it.
 [[nodiscard]] std::optional<JobState> job_state_of(const std::filesystem::path& database, RowId session);

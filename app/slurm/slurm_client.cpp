@@ -38,8 +38,12 @@ std::string shown_in_line(std::string_view text) {
 }
 
 bool is_job_number(std::string_view text) {
-  return !text.empty() && text.size() <= kMostDigits &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
+  const auto is_number = [](std::string_view part) {
+    return !part.empty() && part.size() <= kMostDigits &&
+           part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t at = text.find('_');
+  return is_number(text.substr(0, at)) && (at == std::string_view::npos || is_number(text.substr(at + 1)));
 }
 
 }  // namespace ak::app

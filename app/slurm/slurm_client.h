@@ -22,7 +22,7 @@ inline constexpr std::chrono::seconds kSlurmAnswer{10}, kSlurmSubmission{60};
 /// Such a text as a part of a message: one line, without what could be no text, and no longer than is read.
 [[nodiscard]] std::string shown_in_line(std::string_view text);
 
-/// A job's number as Slurm prints it: some digits.
+/// A job's number as Slurm prints it: some digits, and of one of an array two numbers, "41_3".
 [[nodiscard]] bool is_job_number(std::string_view text);
 
 }  // namespace ak::app

@@ -64,6 +64,10 @@ constexpr std::array kProcessLost{
     CUDA_ERROR_UNKNOWN,
 };
 
+// A program that has one GPU has no peer whose memory it could access wrongly.
+constexpr std::array kHardwareFailed{CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE,
+                                     CUDA_ERROR_CONTAINED};
+
 }  // namespace
 
 Result<const Driver*> load_driver() {
@@ -101,6 +105,10 @@ void throw_cuda_error(CUresult result, const std::string& activity) {
 
 bool process_lost(CUresult result) {
   return std::find(kProcessLost.begin(), kProcessLost.end(), result) != kProcessLost.end();
+}
+
+bool hardware_failed(CUresult result) {
+  return std::find(kHardwareFailed.begin(), kHardwareFailed.end(), result) != kHardwareFailed.end();
 }
 
 // A failed release follows an error that was already reported (the context is lost), so it is

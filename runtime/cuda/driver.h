@@ -80,6 +80,8 @@ void check(CUresult result, fmt::format_string<Args...> activity, Args&&... args
 
 /// True for exactly the codes after which the process cannot use the device any more and must be relaunched.
 [[nodiscard]] bool process_lost(CUresult result);
+/// True for those of them that the hardware causes, and no program.
+[[nodiscard]] bool hardware_failed(CUresult result);
 
 void unload_module(CUmodule module) noexcept;
 void destroy_stream(CUstream stream) noexcept;

@@ -24,6 +24,10 @@ NvmlFunctions functions_of(void* library) {
   load_symbol(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.throttle);
   load_symbol(library, "nvmlDeviceGetTotalEccErrors", table.memory_errors);
   load_symbol(library, "nvmlDeviceGetTotalEnergyConsumption", table.energy);
+  load_symbol(library, "nvmlEventSetCreate", table.event_set_create);
+  load_symbol(library, "nvmlEventSetFree", table.event_set_free);
+  load_symbol(library, "nvmlDeviceRegisterEvents", table.register_events);
+  load_symbol(library, "nvmlEventSetWait_v2", table.event_wait);
   return table;
 }
 

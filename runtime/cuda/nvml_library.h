@@ -5,6 +5,13 @@
 
 namespace ak::runtime {
 
+/// nvmlEventData_t.
+struct NvmlEvent {
+  void* device = nullptr;
+  unsigned long long type = 0, data = 0;  ///< one nvmlEventType...; of an Xid event its number
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+
 /// The functions of NVML that are used, as its reference manual declares them (nvml.h is not part of every
 /// toolkit). Each returns 0 or an nvmlReturn_t; null: this version of the library does not have it.
 struct NvmlFunctions {
@@ -18,6 +25,10 @@ struct NvmlFunctions {
   int (*throttle)(void* device, unsigned long long* reasons) = nullptr;
   int (*memory_errors)(void* device, unsigned type, unsigned counter, unsigned long long* count) = nullptr;
   int (*energy)(void* device, unsigned long long* millijoules) = nullptr;  ///< since the driver was loaded
+  int (*event_set_create)(void** set) = nullptr;
+  int (*event_set_free)(void* set) = nullptr;
+  int (*register_events)(void* device, unsigned long long types, void* set) = nullptr;
+  int (*event_wait)(void* set, NvmlEvent* event, unsigned timeout_ms) = nullptr;
 };
 
 /// The driver's library, or why there is none.

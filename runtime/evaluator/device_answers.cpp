@@ -161,6 +161,8 @@ void AskedOfDevice::check_outcome(const DeviceAnswer& answer) const {
     reject("a task does not end as {}", to_string(outcome.status));
   if (outcome.stage < StageId::check) reject("stage {} is not a device's", to_string(outcome.stage));
   if (outcome.status == Status::ok && outcome.gate) reject("it ended as ok at a gate");
+  if (!answer.device_fault.empty() && (outcome.status != Status::infrastructure_error || !answer.lost))
+    reject("its device failed, and it ended as {}", to_string(outcome.status));
   if (answer.rival_failed && kind_ != Kind::comparison) reject("a rival failed where there is none");
 }
 

@@ -266,10 +266,10 @@ DeviceFinish DeviceClient::take_answer(const WorkerMessage& message) {
   if (message.type != "evaluated") return break_off("it answered a task with another message");
   auto answer = asked_->read(message.body);
   if (!answer) return break_off(answer.error().message);
-  const bool lost = answer->lost;
+  const bool lost = answer->lost, blamed = lost && answer->device_fault.empty();
   if (lost) end_process();
   DeviceFinish finished = finish(std::move(answer).value());
-  finished.took_worker_down = lost;
+  finished.took_worker_down = blamed;
   return finished;
 }
 

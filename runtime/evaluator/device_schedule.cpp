@@ -223,10 +223,13 @@ std::optional<DeviceFinish> DeviceSchedule::poll(DeviceLine& line) {
 std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, DeviceFinish finish) {
   const Outcome& outcome = finish.answer.outcome;
   const bool lost = outcome.status == Status::infrastructure_error && !line.client.has_process();
-  lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
+  if (!finish.answer.device_fault.empty())
+    pool_.note_fault(line, finish.answer.device_fault);
+  else
+    lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
   if (line.baseline_of != nullptr) {
     std::exchange(line.baseline_of, nullptr)
-        ->keep_baselines(std::move(finish.answer), pool_.other_device(line));
+        ->keep_baselines(std::move(finish.answer), pool_.other_device(line), line.place.name);
     return std::nullopt;
   }
   EvaluationJob* ended = std::exchange(line.running, nullptr);

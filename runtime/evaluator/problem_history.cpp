@@ -15,24 +15,27 @@ void move_to_end(std::vector<T>& from, std::vector<T>& to) {
 
 /// @param one,other as EvaluationResult::device
 bool same_device(const std::shared_ptr<const DeviceFacts>& one,
-                 const std::shared_ptr<const DeviceFacts>& other) {
-  return one && other ? one->uuid == other->uuid : one == other;
+                 const std::shared_ptr<const DeviceFacts>& other, bool same_place) {
+  if (!one || !other) return one == other;
+  return one->uuid == other->uuid && (same_place || !one->uuid.empty());
 }
 
 }  // namespace
 
-void ProblemHistory::keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device) {
+void ProblemHistory::keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device,
+                                    const std::string& place) {
   if (answer.outcome.status == Status::infrastructure_error && !std::exchange(baseline_lost_, true)) {
     baseline_timed_ = false;  // once more
     return;
   }
   baselines_from_ = std::move(device);
+  baselines_place_ = place;
   baselines_ = std::move(answer.measurements);
   if (answer.outcome.status == Status::ok) notes_ = std::move(answer.outcome.diagnostics);
 }
 
 void ProblemHistory::hand_over_baselines(EvaluationResult& result) {
-  if (!same_device(baselines_from_, result.device)) return;
+  if (!same_device(baselines_from_, result.device, baselines_place_ == result.place)) return;
   move_to_end(baselines_, result.measurements);
   move_to_end(notes_, result.outcome.diagnostics);
 }

@@ -21,8 +21,9 @@ class ProblemHistory {
   void set_baseline_timed(bool timed) { baseline_timed_ = timed; }
   /// A reference too slow or too large to time leaves no baseline; the candidates' checks will say
   /// what is wrong. Where the answer was lost with the device's process, they are timed once more.
-  /// @param device as EvaluationResult::device
-  void keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device);
+  /// @param device,place as in EvaluationResult
+  void keep_baselines(DeviceAnswer answer, std::shared_ptr<const DeviceFacts> device,
+                      const std::string& place = "");
   /// Appends what is kept of the baselines to a result of the same device: measurements, and notes on them.
   void hand_over_baselines(EvaluationResult& result);
 
@@ -35,6 +36,7 @@ class ProblemHistory {
  private:
   bool baseline_timed_ = false, baseline_lost_ = false;
   std::shared_ptr<const DeviceFacts> baselines_from_;
+  std::string baselines_place_;
   std::vector<Measurement> baselines_;
   std::vector<Diagnostic> notes_;
   std::optional<double> best_score_ns_;

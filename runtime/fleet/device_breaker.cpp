@@ -14,7 +14,7 @@ bool DeviceBreaker::note_loss(TimePoint now) {
 }
 
 void DeviceBreaker::rest(TimePoint now) {
-  losses_ = std::max(losses_, kTolerated - 1);
+  distrust();
   static_cast<void>(note_loss(now));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -27,6 +28,8 @@ class DeviceBreaker {
   void note_answer() { losses_ = 0; }
   /// The worker was lost, or did not start. True when the device rests from now on.
   bool note_loss(TimePoint now);
+  /// The next loss opens it.
+  void distrust() { losses_ = std::max(losses_, kTolerated - 1); }
   /// What is there now is of no use, and something else may be there later: as a loss that was one too many.
   void rest(TimePoint now);
   /// Open while it rests, or has left; half open from a rest on until the next answer.

@@ -27,10 +27,6 @@ const PartOfCalibration& most_drifted(const Calibration& read, const Calibration
       kParts, {}, [&](const PartOfCalibration& part) { return drift_of(part, read, first); });
 }
 
-const std::string& name_of(const std::string& place, const DeviceFacts& device) {
-  return device.kind == DeviceKind::emulator || device.uuid.empty() ? place : device.uuid;
-}
-
 std::string memory_objection(const Calibration& read, const Calibration& first) {
   if (!read.memory_errors || !first.memory_errors || *read.memory_errors <= *first.memory_errors) return "";
   return fmt::format("its memory had {} uncorrected errors since the first calibration",
@@ -39,16 +35,25 @@ std::string memory_objection(const Calibration& read, const Calibration& first) 
 
 }  // namespace
 
+const std::string& name_of_device(const std::string& place, const DeviceFacts& device) {
+  return device.kind == DeviceKind::emulator || device.uuid.empty() ? place : device.uuid;
+}
+
 bool DeviceCalibrations::is_due(const std::string& place, const DeviceFacts& device, TimePoint now) const {
-  const auto found = devices_.find(name_of(place, device));
+  const auto found = devices_.find(name_of_device(place, device));
   return found == devices_.end() || !found->second.passed || now - *found->second.passed >= interval_;
+}
+
+void DeviceCalibrations::distrust(const std::string& place, const DeviceFacts& device) {
+  const auto found = devices_.find(name_of_device(place, device));
+  if (found != devices_.end()) found->second.passed.reset();
 }
 
 CalibrationRecord DeviceCalibrations::judge(std::string place, std::shared_ptr<const DeviceFacts> device,
                                             const Calibration& read, TimePoint now) {
   const bool exact = device->kind == DeviceKind::emulator;
-  Device& known =
-      devices_.try_emplace(name_of(place, *device), Device{.first = exact_.value_or(read)}).first->second;
+  Device& known = devices_.try_emplace(name_of_device(place, *device), Device{.first = exact_.value_or(read)})
+                      .first->second;
   const PartOfCalibration& part = most_drifted(read, known.first);
   CalibrationRecord record{.place = std::move(place),
                            .device = std::move(device),

@@ -113,7 +113,10 @@ int DevicePool::present() const {
 }
 
 std::shared_ptr<const DeviceFacts> DevicePool::other_device(const DeviceLine& line) const {
-  return line.device && line.device->uuid != facts_->uuid ? line.device : nullptr;
+  if (!line.device || options_.device != DeviceKind::cuda) return nullptr;
+  const bool same =
+      name_of_device(line.place.name, *line.device) == name_of_device(lines_.front().place.name, *facts_);
+  return same ? nullptr : line.device;
 }
 
 bool DevicePool::ready(DeviceLine& line) {
@@ -155,6 +158,13 @@ bool DevicePool::has_other(const DeviceLine& line) const {
 
 bool DevicePool::calibration_is_due(const DeviceLine& line) const {
   return pooled_ && line.device && calibrations_.is_due(line.place.name, *line.device, steady_clock::now());
+}
+
+void DevicePool::note_fault(DeviceLine& line, const std::string& fault) {
+  if (!pooled_) return;
+  if (line.device) calibrations_.distrust(line.place.name, *line.device);
+  line.breaker.distrust();
+  note_loss(line, "its GPU failed: " + fault);
 }
 
 void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {

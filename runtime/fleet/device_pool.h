@@ -61,6 +61,8 @@ class DevicePool {
   /// Those since the last call.
   [[nodiscard]] std::vector<CalibrationRecord> take_calibrations() { return std::exchange(calibrated_, {}); }
   void note_loss(DeviceLine& line, const std::string& reason);
+  /// Its hardware has failed, as its worker says: it rests at once, and is calibrated before it is tried again.
+  void note_fault(DeviceLine& line, const std::string& fault);
 
   /// Takes in the workers that join. Throws Error(environment) when no device of a pool has answered for minutes.
   void poll();

@@ -270,6 +270,8 @@ Profile one_profile(const JsonReader& at) {
   }
 }
 
+constexpr std::size_t kMaxFault = 1'000;  // a sentence
+
 constexpr Field<DeviceAnswer> kAnswerFields[] = {
     {"checks", take::list<&DeviceAnswer::checks, check_from, kMaxRecords>},
     {"measurements", take::list<&DeviceAnswer::measurements, measurement_from, kMaxRecords>},
@@ -284,20 +286,22 @@ constexpr Field<DeviceAnswer> kAnswerFields[] = {
 }  // namespace
 
 Json to_json(const DeviceAnswer& answer) {
-  return {{"status", ak::to_string(answer.outcome.status)},
-          {"stage", static_cast<int>(answer.outcome.stage)},
-          {"message", answer.outcome.message},
-          {"diagnostics", list_json(answer.outcome.diagnostics, diagnostic_json)},
-          {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
-          {"checks", list_json(answer.checks, check_json)},
-          {"measurements", list_json(answer.measurements, measurement_json)},
-          {"profiles", list_json(answer.profiles, [](const Profile& p) { return to_json(p); })},
-          {"rival_failed", answer.rival_failed},
-          {"check_ms", answer.check_ms},
-          {"time_ms", answer.time_ms},
-          {"reference_ms", answer.reference_ms},
-          {"busy_ms", answer.busy_ms},
-          {"lost", answer.lost}};
+  Json json{{"status", ak::to_string(answer.outcome.status)},
+            {"stage", static_cast<int>(answer.outcome.stage)},
+            {"message", answer.outcome.message},
+            {"diagnostics", list_json(answer.outcome.diagnostics, diagnostic_json)},
+            {"gate", answer.outcome.gate ? Json(ak::to_string(*answer.outcome.gate)) : Json()},
+            {"checks", list_json(answer.checks, check_json)},
+            {"measurements", list_json(answer.measurements, measurement_json)},
+            {"profiles", list_json(answer.profiles, [](const Profile& p) { return to_json(p); })},
+            {"rival_failed", answer.rival_failed},
+            {"check_ms", answer.check_ms},
+            {"time_ms", answer.time_ms},
+            {"reference_ms", answer.reference_ms},
+            {"busy_ms", answer.busy_ms},
+            {"lost", answer.lost}};
+  if (!answer.device_fault.empty()) json["device_fault"] = answer.device_fault;
+  return json;
 }
 
 DeviceAnswer device_answer_from_json(const Json& json) {
@@ -305,6 +309,8 @@ DeviceAnswer device_answer_from_json(const Json& json) {
     const JsonReader at(json);
     DeviceAnswer answer = read_fields(at, kAnswerFields);
     answer.outcome = read_fields(at, kEndFields);
+    if (const auto fault = at.find("device_fault"))
+      take::words<&DeviceAnswer::device_fault, kMaxFault>(*fault, answer);
     return answer;
   } catch (const JsonInputError& error) {
     fail(ExitCode::bad_input, "device answer: {}", error.what());

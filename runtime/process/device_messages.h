@@ -144,6 +144,8 @@ struct DeviceAnswer {
   double reference_ms = 0;  ///< part of check_ms: making inputs and references that were not kept yet
   double busy_ms = 0;       ///< wall time spent on the request
   bool lost = false;        ///< the worker's process can no longer use the device and exits
+  std::string device_fault =
+      {};  ///< of the hardware, in words: the outcome says nothing of the candidate; empty: none
 };
 
 /// A device whose fixed program is to be timed, by a process that has run no candidate.

@@ -19,6 +19,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
+// On an H200 the event of an illegal access came 0.4 ms after the driver's error; a hundred times that (chosen).
+constexpr unsigned kEventPatience_ms = 40;
+
 double milliseconds_since(steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();
 }
@@ -71,7 +74,9 @@ DeviceProblem::DeviceProblem(OpenProblem problem, std::function<void(const Progr
       lock_(device_lock(driver().inspector == nullptr ? context_.facts().uuid : "")),
       store_(run_context_, *reference_),
       make_profiler_(make_profiler) {
-  if (run_context_.inspector == nullptr) timer_.emplace(run_context_, store_);
+  if (run_context_.inspector != nullptr) return;
+  timer_.emplace(run_context_, store_);
+  events_.emplace(context_.facts().uuid);
 }
 
 DeviceAnswer DeviceProblem::run(const DeviceTask& task) {
@@ -95,6 +100,7 @@ DeviceAnswer DeviceProblem::run(const DeviceTask& task) {
     answer.outcome = judged(run_context_.inspector, cuda_outcome(error, stage));
   }
   if (answer.outcome.status != Status::ok) settle(answer);
+  blame_hardware(answer);
   if (!lock_.unavailable_reason().empty())
     add_note(answer, "other processes were not kept off this GPU meanwhile: " + lock_.unavailable_reason());
   answer.busy_ms = milliseconds_since(start);
@@ -326,9 +332,25 @@ void DeviceProblem::time_libraries(const DeviceTask& task, DeviceAnswer& answer)
 void DeviceProblem::settle(DeviceAnswer& answer) {
   const CUresult state = driver().cuCtxSynchronize();
   answer.lost = state != CUDA_SUCCESS || reference_->lost();
+  if (hardware_failed(state)) answer.device_fault = describe(state);
   const Status status = answer.outcome.status;
   const bool corrupted = status == Status::memory_error || status == Status::integrity_violation;
   if (corrupted && run_context_.inspector == nullptr) store_.clear();
+}
+
+/// Where the GPU failed meanwhile, whatever came of the task is not the candidate's.
+void DeviceProblem::blame_hardware(DeviceAnswer& answer) {
+  if (answer.device_fault.empty() && events_)
+    answer.device_fault = events_->hardware_fault(answer.lost ? kEventPatience_ms : 0);
+  if (answer.device_fault.empty()) return;
+  const StageId stage = answer.outcome.status == Status::ok ? StageId::check : answer.outcome.stage;
+  answer.outcome = {.status = Status::infrastructure_error,
+                    .stage = stage,
+                    .message = "the GPU failed: " + answer.device_fault,
+                    .diagnostics = {}};
+  answer.checks.clear();
+  answer.measurements.clear();
+  answer.lost = true;
 }
 
 }  // namespace ak::runtime

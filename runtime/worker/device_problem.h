@@ -6,6 +6,7 @@
 
 #include "runtime/check/data_set.h"
 #include "runtime/cuda/launch_profiler.h"
+#include "runtime/cuda/nvml_events.h"
 #include "runtime/cuda/profiler_factory.h"
 #include "runtime/process/device_lock.h"
 #include "runtime/reference/make_reference.h"
@@ -44,6 +45,7 @@ class DeviceProblem {
                                     const LoadedImage& image, MeasurementRole role);
   void time_libraries(const DeviceTask& task, DeviceAnswer& answer);
   void settle(DeviceAnswer& answer);
+  void blame_hardware(DeviceAnswer& answer);
 
   OpenProblem problem_;
   DeviceContext context_;
@@ -55,6 +57,7 @@ class DeviceProblem {
   DataStore store_;
   MakeLaunchProfiler make_profiler_;
   std::unique_ptr<LaunchProfiler> profiler_;  ///< made when first needed
+  std::optional<NvmlEvents> events_;          ///< of a GPU
   std::optional<Timer> timer_;                ///< on a GPU; the CPU device has costs instead of times
 };
 

@@ -37,6 +37,50 @@ std::shared_ptr<const ProblemInstance> problem_with_ranges() {
   return problem;
 }
 
+/// A search on a pool whose first place finds everything wrong on held-out shapes, as `wrong_at` do.
+LoopResult run_with_liars(const std::vector<PoolPlace>& places, const std::set<std::string>& wrong_at) {
+  World world([&](const EvaluationRequest& request) {
+    const bool lies = is_held_out(request) && (request.place.empty() || wrong_at.contains(request.place));
+    EvaluationResult result = lies                   ? failed(Status::incorrect)
+                              : is_held_out(request) ? right()
+                                                     : timed(surface_ns(request.candidate.tunables));
+    result.place = request.place.empty() ? places.front().place : request.place;
+    return result;
+  });
+  world.options.problem = problem_with_ranges();
+  world.device.places = places;
+  return world.run();
+}
+
+PoolPlace joined(const std::string& name, bool own) {
+  return {.place = name, .own = own, .device = std::make_shared<const DeviceFacts>(), .doing = "waits"};
+}
+
+TEST_CASE(
+    "what a worker elsewhere finds wrong on held-out shapes is asked of others, and who deviates is named") {
+  const PoolPlace first = joined("ssh gpu7", false), second = joined("ssh gpu8", false),
+                  third = joined("ssh gpu9", false), own = joined("cuda:0", true);
+  const auto stays = [](const LoopResult& result) {
+    return result.best && result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}};
+  };
+  for (const auto& places : {std::vector{first, second, own}, std::vector{first, second, third}}) {
+    const LoopResult result = run_with_liars(places, {});
+    CHECK(stays(result));
+    CHECK(result.held_out.passed);
+    REQUIRE(result.deviations.size() == 1);
+    CHECK(result.deviations.front().place == "ssh gpu7");
+  }
+  CHECK(stays(run_with_liars({first, second, own}, {"ssh gpu8"})));
+  CHECK_FALSE(run_with_liars({first, second, own}, {"cuda:0"}).best);
+  CHECK_FALSE(run_with_liars({first, second, third}, {"ssh gpu9", "ssh gpu8"}).best);
+  CHECK_FALSE(run_with_liars({first}, {}).best);  // who is alone is believed
+  const LoopResult undecided = run_with_liars({first, second}, {});
+  CHECK(stays(undecided));
+  CHECK_FALSE(undecided.held_out.passed);
+  CHECK_THAT(undecided.held_out.note, Catch::Contains("of the workers elsewhere one finds"));
+  CHECK(undecided.deviations.empty());
+}
+
 /// A template of which every point is slower than those of the grid.
 constexpr double kSlow = 1e6;
 

@@ -413,6 +413,28 @@ TEST_CASE("Ctrl-C ends the search as stopped, with the best so far") {
   CHECK(world.store.reason == "interrupted");
 }
 
+TEST_CASE("what is lost with its worker once a stop is requested is no step of the search") {
+  for (const std::size_t devices : {1, 8}) {
+    std::atomic<bool> stop = false;
+    int answers = 0;
+    World world([&](const EvaluationRequest& request) {
+      if (++answers <= 10) return on_surface(request);
+      stop = true;  // as where all processes of a job are told to end at once
+      return failed(Status::infrastructure_error);
+    });
+    world.device.capabilities_.useful_in_flight = 8;
+    world.device.places.assign(devices, {.place = "cuda:0", .own = true, .doing = "waits"});
+    world.options.stop_requested = &stop;
+    const LoopResult result = world.run();
+    CHECK(result.interrupted);
+    CHECK(answers > 10);
+    CHECK(result.progress.evaluated == 10);
+    CHECK(world.store.rows.size() == 10);
+    CHECK(std::ranges::count(world.store.rows, Status::infrastructure_error,
+                             &test::VectorStore::Row::status) == 0);
+  }
+}
+
 TEST_CASE("Ctrl-C during a long evaluation is noticed within 100 ms") {
   std::atomic<bool> stop = false;
   World world(on_surface);

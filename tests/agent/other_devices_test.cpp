@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/agent/virtual_world.h"
 
@@ -11,6 +12,7 @@ namespace ak::agent {
 namespace {
 
 using test::failed;
+using test::grid_template;
 using test::surface_ns;
 using test::timed;
 
@@ -47,6 +49,24 @@ double where_the_first_lies(const EvaluationRequest& request, const TunableValue
   return request.place.empty() && point == kForged ? kForgedNs : surface_ns(point);
 }
 
+/// Where some places find every candidate wrong in the same way.
+struct WorldOfLies : test::World {
+  WorldOfLies(const std::set<std::string>& liars, Status status, std::vector<PoolPlace> places)
+      : World([=, first = places.front().place](const EvaluationRequest& request) {
+          const double ns = surface_ns(request.candidate.tunables);
+          EvaluationResult result =
+              request.rival ? test::timed_in_pairs(ns, surface_ns(request.rival->tunables)) : timed(ns);
+          if (liars.contains(request.place)) result = failed(status);
+          result.place = request.place.empty() ? first : request.place;
+          return result;
+        }) {
+    device.places = std::move(places);
+  }
+  [[nodiscard]] std::ptrdiff_t count(Status status) const {
+    return std::ranges::count(store.rows, status, &test::VectorStore::Row::status);
+  }
+};
+
 TEST_CASE("a worker elsewhere that forges times makes no champion where this machine has a device") {
   for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::emulator}) {
     PoolWorld world(kind, {place("a liar", false), place("another worker", false), place("cuda:0", true)},
@@ -68,56 +88,71 @@ TEST_CASE(
                   where_the_first_lies);
   const LoopResult result = world.run();
   CHECK(result.best->request.candidate.tunables == kForged);
-  REQUIRE(result.other_devices.size() == 1);
+  REQUIRE(result.other_devices.size() == 2);
   CHECK_FALSE(result.other_devices.front().agrees);
+  CHECK_FALSE(result.other_devices.front().deviates);
   CHECK_THAT(result.other_devices.front().note, Catch::Contains("where 0.1 us were said"));
+  CHECK_THAT(result.other_devices.back().note,
+             Catch::Contains("a liar and another worker contradict each other"));
+  CHECK(result.deviations.empty());
   CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts it"));
   CHECK(std::ranges::count(world.store.rows, "final", &test::VectorStore::Row::arm) == 0);
 }
 
-TEST_CASE("what another device finds wrong does not lead") {
-  test::World world([](const EvaluationRequest& request) {
-    if (request.place == "ssh gpu8" && request.candidate.tunables == kBest) return failed(Status::incorrect);
-    EvaluationResult result = test::on_surface(request);
-    result.place = request.place.empty() ? "ssh gpu7" : request.place;
-    return result;
-  });
-  world.device.places = {place("ssh gpu7", false), place("ssh gpu8", false)};
-  const LoopResult result = world.run();
-  REQUIRE(result.best);
-  CHECK(result.best->request.candidate.tunables != kBest);
-  CHECK(result.held_out.disqualified == 1);
-}
+TEST_CASE("where two workers elsewhere contradict each other a third decides, and who deviates is named") {
+  const std::vector<PoolPlace> places{place("ssh gpu7", false), place("ssh gpu8", false),
+                                      place("ssh gpu9", false)};
+  // The first forges a time, or the second says that what is right is wrong.
+  PoolWorld forged(DeviceKind::cuda, places, where_the_first_lies);
+  const LoopResult without = forged.run();
+  REQUIRE(without.best);
+  CHECK(without.best->request.candidate.tunables == kBest);
+  CHECK(without.held_out.disqualified == 1);
+  REQUIRE(without.deviations.size() == 1);
+  CHECK(without.deviations.front().place == "ssh gpu7");
+  CHECK_THAT(without.deviations.front().note, Catch::Contains("what ssh gpu8 refuted"));
+  CHECK(without.final_measurement.note.empty());
 
-/// Where one place finds every candidate wrong in the same way.
-struct WorldOfLies : test::World {
-  WorldOfLies(const std::string& liar, Status status, std::vector<PoolPlace> places)
-      : World([=, first = places.front().place](const EvaluationRequest& request) {
-          const double ns = surface_ns(request.candidate.tunables);
-          EvaluationResult result =
-              request.rival ? test::timed_in_pairs(ns, surface_ns(request.rival->tunables)) : timed(ns);
-          if (request.place == liar) result = failed(status);
-          result.place = request.place.empty() ? first : request.place;
-          return result;
-        }) {
-    device.places = std::move(places);
-  }
-};
+  WorldOfLies slandered({"ssh gpu8"}, Status::incorrect, places);
+  slandered.device.capabilities_.device.kind = DeviceKind::cuda;
+  const LoopResult with = slandered.run();
+  REQUIRE(with.best);
+  CHECK(with.best->request.candidate.tunables == kBest);
+  CHECK(with.held_out.disqualified == 0);
+  REQUIRE(with.other_devices.size() == 2);
+  CHECK(with.other_devices.front().deviates);
+  CHECK(with.other_devices.back().agrees);
+  REQUIRE(with.deviations.size() == 1);
+  CHECK(with.deviations.front().place == "ssh gpu8");
+  CHECK(with.final_measurement.note.empty());
+  CHECK(slandered.count(Status::incorrect) == 0);
+
+  // Two say that it is wrong, and so it is for all that is known.
+  WorldOfLies wrong({"ssh gpu8", "ssh gpu9"}, Status::incorrect, places);
+  wrong.options.templates = {grid_template("grid", 1, 1)};
+  const LoopResult nothing = wrong.run();
+  CHECK_FALSE(nothing.best);
+  CHECK(nothing.deviations.front().place == "ssh gpu7");
+  CHECK(wrong.count(Status::incorrect) == 2);
+}
 
 TEST_CASE("a worker elsewhere takes no champion from this machine's own devices, whatever it says") {
   for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::emulator})
     for (const Status lie : {Status::incorrect, Status::launch_error}) {
-      WorldOfLies world("ssh gpu8", lie, {place("cuda:0", true), place("ssh gpu8", false)});
+      WorldOfLies world({"ssh gpu8"}, lie, {place("cuda:0", true), place("ssh gpu8", false)});
       world.device.capabilities_.device.kind = kind;
       world.options.confirm_devices = 2;
       const LoopResult result = world.run();
       REQUIRE(result.best);
       CHECK(result.best->request.candidate.tunables == kBest);
       CHECK(result.held_out.disqualified == 0);
-      REQUIRE(result.other_devices.size() == 1);
-      CHECK_FALSE(result.other_devices.front().agrees);
+      REQUIRE(result.other_devices.size() == 2);
+      CHECK(result.other_devices.front().deviates);
       CHECK_THAT(result.other_devices.front().note, Catch::Contains("planned failure"));
-      CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts it"));
+      CHECK_THAT(result.other_devices.back().note, Catch::Contains("no other device was there"));
+      REQUIRE(result.deviations.size() == 1);
+      CHECK(result.deviations.front().place == "ssh gpu8");
+      CHECK_FALSE(Catch::Contains("contradicts it").match(result.final_measurement.note));
       // Tables of results leave out what was found wrong at the end.
       const auto kept = std::ranges::find(world.store.rows, "examination", &test::VectorStore::Row::arm);
       REQUIRE(kept != world.store.rows.end());
@@ -126,14 +161,14 @@ TEST_CASE("a worker elsewhere takes no champion from this machine's own devices,
 }
 
 TEST_CASE("what another device of this machine finds wrong does not lead") {
-  WorldOfLies world("cuda:1", Status::incorrect, {place("cuda:0", true), place("cuda:1", true)});
+  WorldOfLies world({"cuda:1"}, Status::incorrect, {place("cuda:0", true), place("cuda:1", true)});
   world.options.confirm_devices = 2;
   CHECK_FALSE(world.run().best);
 }
 
 TEST_CASE("a device that is too slow to answer, or cannot run it, says nothing against a champion") {
   for (const Status status : {Status::timeout, Status::unsupported}) {
-    WorldOfLies world("ssh gpu8", status,
+    WorldOfLies world({"ssh gpu8"}, status,
                       {place("ssh gpu7", false), place("ssh gpu8", false), place("ssh gpu9", false)});
     const LoopResult result = world.run();
     REQUIRE(result.best);

@@ -53,6 +53,19 @@ TEST_CASE("a pool of CPU devices is one of costs") {
   CHECK(pool.places.size() == 4);
 }
 
+TEST_CASE("a pool of GPUs may say that the CPU device takes their place, and no other device may") {
+  const testing::TemporaryFolder folder;
+  const auto fallback = [&](const std::string& key, const std::string& devices) {
+    write_file_atomically(folder / "pool.json", "{" + key + "\"devices\": [" + devices + "]}");
+    return read_pool(folder / "pool.json").cpu_fallback;
+  };
+  CHECK_FALSE(fallback("", R"({"local": [0]})"));
+  CHECK(fallback(R"("fallback": "emulator", )", R"({"local": [0]})"));
+  CHECK_THROWS_WITH(fallback(R"("fallback": "cuda", )", R"({"local": [0]})"), Catch::Contains("emulator"));
+  CHECK_THROWS_WITH(fallback(R"("fallback": "emulator", )", R"({"local": "emulator"})"),
+                    Catch::Contains("a fallback beside GPUs only"));
+}
+
 TEST_CASE("a pool says how many of its devices have to agree about a champion") {
   const testing::TemporaryFolder folder;
   const auto confirm = [&](const std::string& key) {

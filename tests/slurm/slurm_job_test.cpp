@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of Slurm's programs, and what is submitted to it.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <cstdint>
 
 #include "app/setup/arguments.h"
 #include "app/slurm/batch_script.h"
 #include "app/slurm/job_facts.h"
 #include "app/slurm/job_state.h"
+#include "app/slurm/session_array.h"
 #include "app/slurm/session_job.h"
+#include "app/slurm/slurm_client.h"
 #include "core/error.h"
 
 namespace ak::app {
@@ -65,6 +70,48 @@ TEST_CASE(
                  Contains("#SBATCH --requeue\n") && Contains("#SBATCH --signal=B:USR1@120\n") &&
                  Contains("#SBATCH --nodes=4 \"--comment=two words\"\nexec ") &&
                  Contains("session job 7 --device=emulator --db='/data/it'\\''s 100%/ak.db'\n"));
+}
+
+TEST_CASE("the script of an array runs in each job the session of its own database") {
+  const std::string script = batch_script(BatchArray{.folder = "/data/it's 100%/ak.db-array-2",
+                                                     .size = 6,
+                                                     .at_once = 2,
+                                                     .kind = DeviceKind::emulator,
+                                                     .options = {"--nodes=4"}});
+  INFO(script);
+  CHECK_THAT(script,
+             Contains("#SBATCH --job-name=alphakernel-ak.db-array-2\n") &&
+                 Contains("#SBATCH --output=\"/data/it's 100%%/ak.db-array-2/%a.db-session-1.log\" ") &&
+                 Contains("#SBATCH --array=1-6%2\n") && Contains("#SBATCH --requeue\n") &&
+                 Contains("#SBATCH --nodes=4\nexec ") &&
+                 Contains("session job 1 --array --device=emulator "
+                          "--db='/data/it'\\''s 100%/ak.db-array-2'\"/$SLURM_ARRAY_TASK_ID.db\"\n"));
+}
+
+TEST_CASE("--array is a number of jobs, and perhaps how many of them may run at once") {
+  CHECK(array_wish_from("8").repeats == 8);
+  CHECK(array_wish_from("8").at_once == 0);
+  CHECK(array_wish_from("8%2").at_once == 2);
+  CHECK(array_wish_from("1000").repeats == 1000);
+  for (const char* text : {"", "0", "-1", "1001", "8%", "8%0", "%2", "8%2%2", "1-8", "8 ", "8.5"})
+    CHECK_THROWS_WITH(array_wish_from(text), Contains("expected a number of jobs from 1 to 1000"));
+}
+
+TEST_CASE("the jobs of an array differ in their names, seeds and files") {
+  db::Session session;
+  session.name = "night";
+  session.runs.emplace_back().arguments = {"--seed=7", "--output=/out/k.cu", "--record", "r.json"};
+  const db::Session job = job_of_array(session, 3, 2);
+  CHECK(job.name == "night-3");
+  CHECK(job.runs.front().arguments == Arguments{"--output=/out/3/k.cu", "--record=3/r.json", "--seed=9"});
+  session.runs.front().arguments = {fmt::format("--seed={}", INT64_MAX)};
+  CHECK(job_of_array(session, 1, 1).runs.front().arguments == Arguments{"--seed=0"});
+}
+
+TEST_CASE("the number of an array's job has two parts") {
+  for (const char* number : {"41", "41_3", "4294967295"}) CHECK(is_job_number(number));
+  for (const char* text : {"", "_", "41_", "_3", "41_3_1", "41_[1-3]", "41-3", "12345678901", "4 1"})
+    CHECK_FALSE(is_job_number(text));
 }
 
 TEST_CASE("options of sbatch that a session cannot have are refused by name") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions for a Slurm that is not there, refuses, or says something else than it should: programs of our own in its place.
 // tests/slurm has the real one.
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -159,11 +160,95 @@ TEST_CASE("a dry run prints the script of a job and leaves nothing, and a job ge
   CHECK((info.st_mode & 0777) == 0600);
 }
 
+TEST_CASE(
+    "several sessions are the jobs of one array, each with its own database, and status shows them all") {
+  OtherSlurm slurm;
+  const std::string folder = (slurm.box.folder / "ak.db-array-1").string();
+  slurm.box.write("noon.json", R"({"defaults": {"device": "emulator", "arch": "sm_80", "unaudited": true},
+      "runs": [{"algorithm": "vector_add", "shape": {"N": 1000}, "seed": 5, "max_evaluations": 3}]})");
+  const std::vector<std::string> both{(slurm.box.folder / "noon.json").string(), "--array", "2%3"};
+  std::vector<std::string> dry = both;
+  dry.insert(dry.end(), {"--dry-run", "--", "--time=8:00:00"});
+  const ProgramResult script = slurm.start(dry);
+  INFO(script.out << script.err);
+  REQUIRE(script.exit_code == 0);
+  CHECK_THAT(script.out, Contains("#SBATCH --array=1-4%3\n") && Contains("#SBATCH --time=8:00:00\n") &&
+                             Contains(folder + "/%a.db-session-1.log"));
+  CHECK(!fs::exists(folder));
+  CHECK(!fs::exists(slurm.box.folder / "1"));
+
+  slurm.program("sbatch", "echo 41");
+  std::vector<std::string> wanted = both;
+  wanted.push_back("--json");
+  const ProgramResult started = slurm.start(wanted);
+  INFO(started.out << started.err);
+  REQUIRE(started.exit_code == 0);
+  const Json answer = parse_json(started.out);
+  CHECK(answer["job"] == "41");
+  REQUIRE(answer["sessions"].size() == 4);
+  CHECK(answer["sessions"][3] == Json{{"database", folder + "/4.db"},
+                                      {"session", 1},
+                                      {"log", folder + "/4.db-session-1.log"},
+                                      {"job", "41_4"}});
+  const auto of = [&](int number, const std::string& sql) {
+    return slurm.box.run({"query", "--format", "csv", "--db", folder + fmt::format("/{}.db", number), sql})
+        .out;
+  };
+  CHECK_THAT(of(2, "SELECT s.name, r.arguments FROM sessions s, session_searches r"),
+             Contains("noon-2") && Contains("--seed=5") && Contains("/2/vector_add.cu"));
+  CHECK_THAT(of(4, "SELECT s.name, r.arguments FROM sessions s, session_searches r"),
+             Contains("noon-4") && Contains("--seed=6") && Contains("/4/vector_add.cu"));
+
+  slurm.program(
+      "squeue",
+      R"(for word; do case $word in --jobs=*) echo "${word#--jobs=}|RUNNING|None|0:01|1:00|n1";; esac; done)");
+  const ProgramResult all = slurm.session({"status"});
+  INFO(all.out << all.err);
+  for (const char* words : {"night-1: queued", "noon-2: queued", "night-3: queued", "noon-4: queued",
+                            "Slurm job 41_1: RUNNING", "Slurm job 41_4: RUNNING"})
+    CHECK_THAT(all.out, Contains(words));
+  CHECK_THAT(slurm.session({"status", "--all"}).out, Contains("noon-4"));
+  check_error(slurm.session({"resume", "1", "--db", folder + "/3.db"}), ExitCode::usage,
+              "job 41_3 of session 1 is in the queue: RUNNING");
+
+  // A job runs its own session alone, and merges it into the database of the array.
+  slurm.box.environment["SLURM_TASKS_PER_NODE"] = "1";
+  slurm.box.environment["SLURM_JOB_ID"] = "43";
+  slurm.box.environment["SLURM_ARRAY_JOB_ID"] = "41";
+  slurm.box.environment["SLURM_ARRAY_TASK_ID"] = "2";
+  const auto job = [&](const std::string& database) {
+    return slurm.session({"job", "1", "--array", "--device=emulator", "--db=" + folder + "/" + database});
+  };
+  check_error(job("3.db"), ExitCode::usage, "job 41_2 does nothing: session 1 is that of job 41_3");
+  REQUIRE(slurm.session({"stop", "1", "--db", folder + "/2.db"}).exit_code != 0);  // there is no scancel
+  slurm.program("scancel", "[ \"$1\" = 41_2 ]");
+  CHECK_THAT(slurm.session({"stop", "1", "--db", folder + "/2.db"}).out, Contains("job 41_2 is cancelled"));
+  CHECK_THAT(job("2.db").err, Contains("nothing is left to do"));
+}
+
+TEST_CASE("the sessions of an array that sbatch did not take can be resumed one by one") {
+  OtherSlurm slurm;
+  check_error(slurm.start({"--array", "2"}), ExitCode::environment,
+              "each again with: alphakernel session resume 1 --db");
+  const std::string second = (slurm.box.folder / "ak.db-array-1/2.db").string();
+  CHECK_THAT(slurm.session({"status"}).out, Contains("night-2: failed"));
+  slurm.program("sbatch", "echo 57");
+  CHECK_THAT(slurm.session({"resume", "1", "--db", second}).out, Contains("session 1 is job 57"));
+  REQUIRE(slurm.start({"--array", "1"}).exit_code == 0);
+  CHECK(fs::exists(slurm.box.folder / "ak.db-array-2/1.db"));
+  check_error(slurm.start({"--array", "many"}), ExitCode::usage, "such as 8%2");
+  slurm.box.write("gpus.json", R"({"runs": [{"algorithm": "vector_add"}]})");
+  check_error(slurm.start({(slurm.box.folder / "gpus.json").string()}), ExitCode::usage,
+              "gpus: one array has the CPU device or GPUs");
+}
+
 TEST_CASE("what cannot be a job is refused before anything is kept") {
   OtherSlurm slurm;
   slurm.program("sbatch", "echo 41");
   check_error(slurm.start({"--", "--array=0-3"}), ExitCode::usage, "sbatch's option --array");
   check_error(slurm.start({"--foreground"}), ExitCode::usage, "--foreground runs a session here");
+  check_error(slurm.session({"start", (slurm.box.folder / "night.json").string(), "--array=2"}),
+              ExitCode::usage, "give --slurm, too");
   check_error(slurm.session({"start", (slurm.box.folder / "night.json").string(), "--dry-run"}),
               ExitCode::usage, "give --slurm, too");
   check_error(slurm.start({"--merge-into", (slurm.box.folder / "ak.db").string()}), ExitCode::usage,

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "core/device/device_facts.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "runtime/fleet/tcp_socket.h"
@@ -105,6 +106,71 @@ TEST_CASE(
     CHECK(answer["places"][i]["usable"] == (i == 0));
     CHECK_THAT(fault_of(answer, i), Catch::Contains(entries[i].second));
   }
+}
+
+/// A worker of a GPU that cannot be used any more when it comes to work.
+std::string worker_of_a_lost_gpu(const Sandbox& box) {
+  const DeviceFacts gpu{.kind = DeviceKind::cuda,
+                        .name = "NVIDIA A100",
+                        .uuid = "GPU-1",
+                        .arch = {.major = 8, .minor = 0},
+                        .sm_count = 108,
+                        .max_threads_per_sm = 2048,
+                        .l2_bytes = 40 << 20,
+                        .memory_bytes = std::int64_t{80} << 30,
+                        .shared_bytes_per_block = 166'912,
+                        .driver_version = 13'000};
+  const fs::path script = box.folder / "lost.py";
+  write_file_atomically(script, R"(
+import json, sys
+gpu = json.loads(sys.argv[1])
+answers = {'hello': ('hello', {'protocol': 1, 'pid': 1, 'version': '', 'unix_ms': 0, 'free_bytes': None}),
+           'describe': ('devices', {'devices': [gpu]}),
+           'calibrate': ('calibrated', {'compute_ns': 1e5, 'copy_ns': 1e5, 'sm_clock_mhz': 0, 'memory_errors': None}),
+           'open': ('failed', {'message': 'CUDA_ERROR_NO_DEVICE', 'code': 5})}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message['type'] not in answers: continue
+    message['type'], message['body'] = answers[message['type']]
+    print(json.dumps(message), flush=True)
+)");
+  return Json{{"launch", {"python3", script.string(), to_json(gpu).dump()}}}.dump();
+}
+
+TEST_CASE(
+    "a search whose GPUs are gone goes on with the CPU device where its pool's file says so, as another "
+    "search") {
+  PoolBox box;
+  const auto generate = [&](const std::string& entry, const std::string& fallback) {
+    const std::string pool = box.write("pool.json", "{" + fallback + "\"devices\": [" + entry + "]}");
+    return box.run({"generate", "--algorithm", "vector_add", "--shape", "N=1000", "--arch", "sm_80", "--pool",
+                    pool, "--max-evaluations", "2", "--unaudited", "--output",
+                    (box.folder / "k.cu").string()});
+  };
+  const std::string gpu = worker_of_a_lost_gpu(box), fallback = R"("fallback": "emulator", )";
+  const ProgramResult alone = generate(gpu, "");
+  CHECK(alone.exit_code == code(ExitCode::environment));
+  CHECK_THAT(alone.err, Catch::Contains("CUDA_ERROR_NO_DEVICE"));
+
+  const ProgramResult result = generate(gpu, fallback);
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.err, Catch::Contains("the GPUs of the pool are gone") &&
+                             Catch::Contains("whose costs are not ranked with times") &&
+                             Catch::Contains("k.cpu_device.cu"));
+  CHECK(fs::exists(box.folder / "k.cpu_device.cu"));
+  CHECK(!fs::exists(box.folder / "k.cu"));
+  CHECK(
+      box.query(
+          "SELECT d.kind, s.status, (SELECT count(*) FROM evaluations e WHERE e.device_id = d.id) > 1 AS any "
+          "FROM searches s JOIN devices d ON d.id = s.device_id ORDER BY s.id") ==
+      "cuda,failed,0\r\ncuda,failed,0\r\nemulator,finished,1\r\n");
+
+  const ProgramResult none = generate(R"({"launch": "/bin/false"})", fallback);
+  INFO(none.out << none.err);
+  CHECK(none.exit_code == 0);
+  CHECK_THAT(none.err, Catch::Contains("no GPU of the pool is there"));
+  CHECK(fs::exists(box.folder / "k.cu"));
 }
 
 TEST_CASE("a clock of another day is said, and keeps no device out") {

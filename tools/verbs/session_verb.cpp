@@ -15,6 +15,7 @@
 #include "app/setup/target.h"
 #include "app/slurm/batch_script.h"
 #include "app/slurm/job_process.h"
+#include "app/slurm/session_array.h"
 #include "app/slurm/session_job.h"
 #include "core/error.h"
 #include "tools/command_line.h"
@@ -35,6 +36,8 @@ constexpr const char* kHelp =
     "Usage: alphakernel session start MANIFEST.json [--foreground] [--output-folder DIR] [--db FILE]\n"
     "       alphakernel session start --algorithm NAME ...   # one search, with the flags of generate\n"
     "       alphakernel session start ... --slurm [--dry-run] -- SBATCH OPTIONS   # as a job of Slurm\n"
+    "       alphakernel session start MANIFEST.json... --slurm --array 8 -- SBATCH OPTIONS   # an array of "
+    "jobs\n"
     "       alphakernel session start ... --merge-into FILE  # when it ends its database is merged into this "
     "one\n"
     "       alphakernel session status [N] [--watch] [--json] [--all]\n"
@@ -58,7 +61,8 @@ struct Common {
   bool json = false;   ///< say what was started as JSON
   bool slurm = false;  ///< as a job
   bool dry_run = false;
-  std::string home;  ///< merged into at the end
+  std::string home;   ///< merged into at the end
+  std::string array;  ///< how many jobs
   app::Arguments sbatch_options;
 
   [[nodiscard]] fs::path file() const {
@@ -171,6 +175,86 @@ int start_job(db::Session session, const fs::path& database, const Common& commo
   return 0;
 }
 
+/// The sessions of an array: each manifest so often, with other seeds.
+std::vector<db::Session> jobs_of(const std::vector<db::Session>& queues, int repeats,
+                                 const app::SessionArray& array, const fs::path& home) {
+  std::vector<db::Session> jobs;
+  for (int repeat = 0; repeat < repeats; ++repeat)
+    for (const db::Session& queue : queues) {
+      const int number = static_cast<int>(jobs.size()) + 1;
+      jobs.push_back(app::job_of_array(queue, number, repeat));
+      app::set_home(jobs.back(), home, array.database(number));
+    }
+  return jobs;
+}
+
+void print_array(const app::SessionArray& array, const std::string& job, const fs::path& home,
+                 const Common& common) {
+  if (!common.json) {
+    fmt::print(
+        "{0} sessions are the array {1} of Slurm; session 1 of {2}/N.db is its job {1}_N\n"
+        "  alphakernel session status --db {3}    # of all of them\n"
+        "  alphakernel session log 1 --db {2}/1.db\n"
+        "  scancel {1}\n"
+        "When they end they are merged into {4}\n",
+        array.size, job, array.folder.string(), common.file().string(), home.string());
+    return;
+  }
+  Json sessions = Json::array();
+  for (int number = 1; number <= array.size; ++number) {
+    const fs::path database = array.database(number);
+    sessions.push_back({{"database", database.string()},
+                        {"session", 1},
+                        {"log", app::session_log(database, 1).string()},
+                        {"job", fmt::format("{}_{}", job, number)}});
+  }
+  fmt::print("{}\n", Json{{"job", job}, {"merge_into", home.string()}, {"sessions", sessions}}.dump());
+}
+
+/// The kind of devices of all these sessions, which are checked.
+DeviceKind check_jobs(std::vector<db::Session>& queues, const fs::path& database) {
+  std::optional<DeviceKind> kind;
+  for (db::Session& queue : queues) {
+    const DeviceKind wanted = app::take_devices(queue);
+    if (kind && *kind != wanted)
+      fail(ExitCode::usage,
+           "{}: one array has the CPU device or GPUs, and its other manifests want the other", queue.name);
+    kind = wanted;
+    check_job(queue, database, wanted);
+  }
+  return *kind;
+}
+
+int start_array(std::vector<db::Session> queues, const fs::path& database, const Common& common) {
+  app::check_sbatch_options(common.sbatch_options);
+  const app::ArrayWish wish = common.array.empty() ? app::ArrayWish{} : app::array_wish_from(common.array);
+  const std::size_t size = queues.size() * static_cast<std::size_t>(wish.repeats);
+  if (size > app::kMostArrayJobs)
+    fail(ExitCode::usage, "{} jobs of an array, where {} are allowed", size, app::kMostArrayJobs);
+  static_cast<void>(db::SessionStore(database));  // where `session status` looks for them
+  const DeviceKind kind = check_jobs(queues, database);
+  const app::SessionArray array = app::next_array(database, static_cast<int>(size));
+  const fs::path home = common.home.empty() ? database : fs::absolute(common.home).lexically_normal();
+  const std::vector<db::Session> jobs = jobs_of(queues, wish.repeats, array, home);
+  const app::BatchArray batch{.folder = array.folder,
+                              .size = array.size,
+                              .at_once = wish.at_once,
+                              .kind = kind,
+                              .options = common.sbatch_options};
+  if (common.dry_run) {
+    fmt::print("{}", app::batch_script(batch));
+    return 0;
+  }
+  app::make_output_folders(jobs);
+  try {
+    print_array(array, app::submit_array(array, jobs, batch), home, common);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{} (each again with: alphakernel session resume 1 --db {}/N.db)",
+                                          error.what(), array.folder.string()));
+  }
+  return 0;
+}
+
 bool take_flag(app::Arguments& arguments, std::string_view flag) { return std::erase(arguments, flag) > 0; }
 
 /// A search that the flags of `generate` describe; its kernel goes into this folder.
@@ -179,6 +263,7 @@ db::Session queue_of_flags(app::Arguments arguments, Common& common) {
   common.slurm = take_flag(arguments, "--slurm");
   common.dry_run = take_flag(arguments, "--dry-run");
   common.home = app::take_option(arguments, "--merge-into");
+  common.array = app::take_option(arguments, "--array");
   common.database = app::take_option(arguments, "--db");
   db::Session session = app::one_search(std::move(arguments));
   app::Arguments& own = session.runs.front().arguments;
@@ -187,21 +272,29 @@ db::Session queue_of_flags(app::Arguments arguments, Common& common) {
   return session;
 }
 
-std::optional<db::Session> queue_of_manifest(const app::Arguments& arguments, Common& common) {
+/// Of each manifest its queue; none where help was asked for.
+std::vector<db::Session> queues_of_manifests(const app::Arguments& arguments, Common& common) {
   CLI::App app{"Run the searches of a manifest.", "alphakernel session start"};
   set_style(app, "Manifests: docs/sessions.md\n");
-  std::string manifest, outputs = ".";
-  app.add_option("manifest", manifest, "a JSON file (docs/sessions.md)")->required();
+  std::vector<std::string> manifests;
+  std::string outputs = ".";
+  app.add_option("manifest", manifests, "a JSON file (docs/sessions.md); with --slurm several, a job each")
+      ->required();
   app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   app.add_flag("--json", common.json, "print number and log of the session as JSON");
   app.add_flag("--slurm", common.slurm,
                "as a job of Slurm; options of sbatch follow after -- (docs/fleet.md)");
   app.add_flag("--dry-run", common.dry_run, "print the script that --slurm would submit");
+  app.add_option("--array", common.array,
+                 "with --slurm: so many jobs of each manifest, with other seeds; 8%2: two of them at once");
   app.add_option("--merge-into", common.home, "when it ends, add its database's rows to this database");
   add_database(app, common);
-  if (!parse(app, arguments)) return std::nullopt;
-  return app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal());
+  std::vector<db::Session> queues;
+  if (!parse(app, arguments)) return queues;
+  for (const std::string& manifest : manifests)
+    queues.push_back(app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal()));
+  return queues;
 }
 
 /// What follows "--".
@@ -218,21 +311,28 @@ int start(const app::Arguments& given) {
   app::Arguments arguments = given;
   common.sbatch_options = take_rest(arguments);
   const bool by_flags = app::has_flag(arguments, "--algorithm") || app::has_flag(arguments, "--problem");
-  auto session = by_flags ? queue_of_flags(arguments, common) : queue_of_manifest(arguments, common);
-  if (!session) return 0;
-  session->command = fmt::format("alphakernel session start {}", fmt::join(given, " "));
-  session->folder = fs::current_path().string();
-  if (!common.slurm && (common.dry_run || !common.sbatch_options.empty()))
+  std::vector<db::Session> queues =
+      by_flags ? std::vector{queue_of_flags(arguments, common)} : queues_of_manifests(arguments, common);
+  if (queues.empty()) return 0;
+  for (db::Session& queue : queues) {
+    queue.command = fmt::format("alphakernel session start {}", fmt::join(given, " "));
+    queue.folder = fs::current_path().string();
+  }
+  const bool is_array = queues.size() > 1 || !common.array.empty();
+  if (!common.slurm && (common.dry_run || is_array || !common.sbatch_options.empty()))
     fail(ExitCode::usage,
-         "--dry-run and options of sbatch are for sessions that are jobs: give --slurm, too");
+         "several manifests, --array, --dry-run and options of sbatch are for sessions that are jobs: give "
+         "--slurm, too");
   if (common.slurm && common.foreground)
     fail(ExitCode::usage, "--foreground runs a session here, and --slurm elsewhere: give one of them");
   const fs::path database = common.file();
-  if (!common.home.empty()) app::set_home(*session, common.home, database);
-  if (common.slurm) return start_job(*std::move(session), database, common);
+  if (is_array) return start_array(std::move(queues), database, common);
+  db::Session& session = queues.front();
+  if (!common.home.empty()) app::set_home(session, common.home, database);
+  if (common.slurm) return start_job(std::move(session), database, common);
   db::SessionStore store(database);
-  app::check_session(*session, database, read_search);
-  return launch(database, store.create(*session), common);
+  app::check_session(session, database, read_search);
+  return launch(database, store.create(session), common);
 }
 
 /// `app` with the number and what `add` adds, parsed.
@@ -246,27 +346,54 @@ bool parse_numbered(CLI::App& app, const app::Arguments& arguments, Common& comm
   return parse(app, arguments);
 }
 
+void append_array(const app::SessionArray& array, std::vector<app::StoredSession>& sessions) {
+  for (int number = 1; number <= array.size; ++number)
+    sessions.push_back({.database = array.database(number), .session = 1});
+}
+
+/// The session that was given, or all, else the latest, or all of an array that was started after it.
+std::vector<app::StoredSession> chosen_sessions(const Common& common, bool all, db::SessionStore& store) {
+  const fs::path database = common.file();
+  if (common.id) return {{.database = database, .session = *common.id}};
+  std::vector<app::StoredSession> sessions;
+  const std::vector<RowId> own = store.all();
+  const std::vector<app::SessionArray> arrays = app::arrays_of(database);
+  if (all) {
+    for (const RowId one : own) sessions.push_back({.database = database, .session = one});
+    for (const app::SessionArray& array : arrays) append_array(array, sessions);
+    return sessions;
+  }
+  // What was merged began with its array.
+  if (!arrays.empty() && arrays.back().size > 0) {
+    const fs::path first = arrays.back().database(1);
+    const std::string began = db::SessionStore(first, db::OpenMode::read_only).read(1).started_at;
+    if (own.empty() || began >= store.read(own.back()).started_at) append_array(arrays.back(), sessions);
+  }
+  if (sessions.empty()) sessions.push_back({.database = database, .session = chosen(common, store)});
+  return sessions;
+}
+
 int status(const app::Arguments& arguments) {
-  CLI::App app{"Show the state of a session.", "alphakernel session status"};
+  CLI::App app{"Show the state of a session, or of those of an array.", "alphakernel session status"};
   Common common;
   bool watch = false, json = false, all = false;
   app.add_flag("--watch", watch, "wait until it has ended");
   app.add_flag("--json", json, "print one JSON object");
-  app.add_flag("--all", all, "every session of the database");
+  app.add_flag("--all", all, "every session of the database, and of its arrays");
   if (!parse_numbered(app, arguments, common, false)) return 0;
-  const fs::path database = common.file();
-  db::SessionStore store(database, db::OpenMode::read_only);
-  const RowId id = chosen(common, store);
+  db::SessionStore store(common.file(), db::OpenMode::read_only);
+  const std::vector<app::StoredSession> sessions = chosen_sessions(common, all, store);
   if (watch) {
     const app::InterruptGuard interrupt;
     LiveText text;
-    app::watch_status(database, id, text.interval(), interrupt.requested(),
+    app::watch_status(sessions, text.interval(), interrupt.requested(),
                       [&](const std::string& status) { text.show(status); });
     return 0;
   }
-  for (const RowId one : all ? store.all() : std::vector<RowId>{id}) {
+  for (const app::StoredSession& one : sessions) {
     const operations::Answer answer =
-        call_operation("session_status", {{"session", one}, {"detail", "full"}}, "session status", arguments);
+        call_operation("session_status", {{"session", one.session}, {"detail", "full"}}, "session status",
+                       {"--db=" + one.database.string()});
     json ? print_json(answer) : fmt::print("{}", answer.content["page"].get<std::string>());
   }
   return 0;
@@ -372,9 +499,12 @@ int job(const app::Arguments& arguments) {
   CLI::App app{"", "alphakernel session job"};
   Common common;
   std::string device;
+  bool of_array = false;
   app.add_option("--device", device, "")->required()->check(CLI::IsMember({"cuda", "emulator"}));
+  app.add_flag("--array", of_array, "");
   if (!parse_numbered(app, arguments, common, true)) return 0;
-  return app::run_job(common.file(), *common.id, device == "cuda" ? DeviceKind::cuda : DeviceKind::emulator);
+  return app::run_job(common.file(), *common.id, device == "cuda" ? DeviceKind::cuda : DeviceKind::emulator,
+                      of_array);
 }
 
 int run_session(const app::Arguments& arguments) {

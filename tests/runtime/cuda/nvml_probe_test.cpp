@@ -2,7 +2,9 @@
 #include "runtime/cuda/nvml_probe.h"
 
 #include <catch2/catch.hpp>
+#include <deque>
 
+#include "runtime/cuda/nvml_events.h"
 #include "runtime/timing/energy.h"
 
 namespace ak::runtime {
@@ -16,6 +18,9 @@ struct Answers {
   int result = 0;
   unsigned milliwatts = 512'500, mhz = 1'755, celsius = 61;
   unsigned long long reasons = 0, millijoules = 1'000;
+  std::deque<NvmlEvent> events = {};
+  unsigned long long refused_types = 0;  ///< of events
+  int event_sets = 0;                    ///< that there are
 };
 Answers answers;
 
@@ -43,7 +48,22 @@ NvmlLibrary library() {
           .throttle = [](void*, unsigned long long* bits) { return answer(answers.reasons, bits); },
           .memory_errors = [](void*, unsigned type, unsigned,
                               unsigned long long* count) { return answer(40ull + type, count); },
-          .energy = [](void*, unsigned long long* mj) { return answer(answers.millijoules, mj); }},
+          .energy = [](void*, unsigned long long* mj) { return answer(answers.millijoules, mj); },
+          .event_set_create =
+              [](void** set) {
+                ++answers.event_sets;
+                return answer(static_cast<void*>(&answers), set);
+              },
+          .event_set_free = [](void*) { return --answers.event_sets, 0; },
+          .register_events = [](void*, unsigned long long types,
+                                void*) { return (types & answers.refused_types) == 0 ? 0 : 3; },
+          .event_wait =
+              [](void*, NvmlEvent* event, unsigned) {
+                if (answers.events.empty()) return 10;  // NVML_ERROR_TIMEOUT
+                *event = answers.events.front();
+                answers.events.pop_front();
+                return 0;
+              }},
       .unavailable_reason = ""};
 }
 
@@ -70,6 +90,42 @@ TEST_CASE("heat holds a device down, its power cap does not") {
   answers.reasons = 0x44;
   CHECK(probe.throttle_reasons().value() == "power cap, hardware thermal");
   CHECK(probe.held_down());
+}
+
+TEST_CASE("of a GPU's events those are faults of its hardware that no program causes") {
+  const NvmlLibrary nvml = library();
+  {
+    const NvmlEvents events("GPU-1", nvml);
+    CHECK(events.hardware_fault().empty());
+    constexpr unsigned long long kXid = 8, kDoubleBitError = 2;
+    for (const unsigned long long xid : {13, 31, 43, 45, 63})
+      answers.events.push_back({.type = kXid, .data = xid});
+    CHECK(events.hardware_fault().empty());
+    CHECK(answers.events.empty());
+    for (const unsigned long long xid : {31, 79, 48}) answers.events.push_back({.type = kXid, .data = xid});
+    CHECK(events.hardware_fault() == "it has fallen off the bus (Xid 79)");
+    CHECK(events.hardware_fault().empty());  // it was said
+    answers.events.push_back({.type = kDoubleBitError});
+    CHECK(events.hardware_fault() == "its memory had an error that was not corrected");
+    answers.events.resize(1'000);
+    static_cast<void>(events.hardware_fault());
+    CHECK_FALSE(answers.events.empty());  // a flood ends
+  }
+  CHECK(answers.event_sets == 0);
+}
+
+TEST_CASE("a GPU without ECC reports Xid events, and one that reports none is not listened to") {
+  const NvmlLibrary nvml = library();
+  answers.refused_types = 2;
+  answers.events.push_back({.type = 8, .data = 79});
+  CHECK_FALSE(NvmlEvents("GPU-1", nvml).hardware_fault().empty());
+  answers.events.push_back({.type = 8, .data = 79});
+  CHECK(NvmlEvents("GPU-2", nvml).hardware_fault().empty());
+  answers.refused_types = 8;
+  CHECK(NvmlEvents("GPU-1", nvml).hardware_fault().empty());
+  const NvmlLibrary none{.functions = {}, .unavailable_reason = "no library"};
+  CHECK(NvmlEvents("GPU-1", none).hardware_fault().empty());
+  CHECK(answers.event_sets == 0);
 }
 
 TEST_CASE("a figure that is not to be had says why") {

@@ -56,6 +56,22 @@ TEST_CASE("the baselines of one device do not go along with a result of another"
   CHECK(second.measurements.size() == 1);
 }
 
+TEST_CASE("GPUs without a UUID are one device at one place of a pool") {
+  const auto device = std::make_shared<const DeviceFacts>(test::target_device());
+  REQUIRE(device->uuid.empty());
+  ProblemHistory history;
+  history.keep_baselines(baseline_answer(Status::ok), device, "ssh gpu7");
+  EvaluationResult here, there;
+  here.place = "ssh gpu7";
+  there.place = "ssh gpu8";
+  for (EvaluationResult* result : {&there, &here}) {
+    result->device = device;
+    history.hand_over_baselines(*result);
+  }
+  CHECK(there.measurements.empty());
+  CHECK(here.measurements.size() == 1);
+}
+
 TEST_CASE("baselines whose answer was lost are timed once more") {
   ProblemHistory history;
   for (const bool again : {true, false}) {

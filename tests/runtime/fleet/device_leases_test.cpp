@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,28 @@ TEST_CASE("what is lost with a device is sent once more to another") {
   CHECK(pool.next().result.outcome.status == Status::incorrect);
   CHECK(pool.count("GPU-1", "open") == 1);
   CHECK(pool.count("GPU-2", "evaluate") == 1);
+}
+
+TEST_CASE("a device whose hardware fails rests at once, is calibrated again, and its program is not blamed") {
+  const testing::TemporaryFolder folder;
+  // The first is at work until the second fails.
+  const auto failing = test::trace_of("GPU-2", "1 evaluate", folder.path());
+  PretendedPool pool(folder, {{.uuid = "GPU-1", .waits = {{"evaluate", failing}}},
+                              {.uuid = "GPU-2", .faults = {"1 evaluate"}}});
+  const Ticket first = pool.submit(), second = pool.submit();
+  std::set<Ticket> ended;
+  for (int i = 0; i < 2; ++i) {
+    const Completed completed = pool.next();
+    ended.insert(completed.ticket);
+    CHECK(completed.result.outcome.status == Status::incorrect);  // as a pretended device answers
+    CHECK(completed.result.place == "GPU-1");
+  }
+  CHECK(ended == std::set{first, second});
+  const PoolPlace failed = pool.evaluator->pool_places().at(1);
+  CHECK(failed.breaker != BreakerState::closed);
+  CHECK_THAT(failed.reason + " " + std::string(to_string(failed.breaker)),
+             Catch::Contains("fallen off the bus (Xid 79)") || Catch::Contains("half-open"));
+  pool.wait_for("GPU-2", "2 calibrate");
 }
 
 TEST_CASE("what only one device may run ends when that has gone, and the others go on") {

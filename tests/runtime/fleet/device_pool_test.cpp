@@ -133,6 +133,14 @@ TEST_CASE("a GPU of another model is left out, and one that is in the pool alrea
   CHECK(pool.other_device(lines[0]) == nullptr);
 }
 
+TEST_CASE("GPUs without a UUID are as many as their places") {
+  const JoinedPool joined({{.uuid = "one", .has_uuid = false}, {.uuid = "two", .has_uuid = false}});
+  const auto& lines = joined.pool->lines();
+  CHECK(joined.pool->present() == 2);
+  CHECK(joined.pool->other_device(lines[0]) == nullptr);
+  CHECK(joined.pool->other_device(lines[1]) != nullptr);
+}
+
 /// A pool of a first GPU, of this machine's own GPU-2, and of a worker elsewhere that says it is at GPU-2.
 struct PoolWithImpostor {
   explicit PoolWithImpostor(std::chrono::milliseconds calibration_interval = kCalibrationInterval)

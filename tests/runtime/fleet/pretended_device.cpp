@@ -45,6 +45,7 @@ for line in sys.stdin:
     if set(events) & set(told['dies_at']): sys.exit(told['exit_code'])
     if set(events) & set(told['is_silent_at']): continue
     message['type'], message['body'] = answers[kind]
+    if set(events) & set(told['faults']): message['body'] = told['fault']
     if set(events) & set(told['refuses']):
         message['type'], message['body'] = 'failed', {'message': 'it does not want to'}
     print(json.dumps(message), flush=True)
@@ -56,7 +57,7 @@ constexpr double kHour_ms = 3'600'000;
 Json facts_of(const PretendedDevice& device) {
   DeviceFacts facts = target_device();
   facts.memory_bytes = 141'000'000'000;
-  facts.uuid = device.claims.empty() ? device.uuid : device.claims;
+  if (device.has_uuid) facts.uuid = device.claims.empty() ? device.uuid : device.claims;
   facts.ordinal = 0;
   return to_json(facts);
 }
@@ -65,6 +66,15 @@ Json incorrect() {
   DeviceAnswer answer;
   answer.outcome.status = Status::incorrect;
   answer.outcome.stage = StageId::check;
+  return to_json(answer);
+}
+
+Json fault() {
+  DeviceAnswer answer;
+  answer.outcome.status = Status::infrastructure_error;
+  answer.outcome.stage = StageId::check;
+  answer.lost = true;
+  answer.device_fault = "it has fallen off the bus (Xid 79)";
   return to_json(answer);
 }
 
@@ -90,6 +100,8 @@ DevicePlace place_of(const PretendedDevice& device, const fs::path& folder) {
                   {"dies_at", device.dies_at},
                   {"dies_after", device.dies_after},
                   {"exit_code", device.exit_code},
+                  {"faults", device.faults},
+                  {"fault", fault()},
                   {"refuses", device.refuses},
                   {"is_silent_at", device.is_silent_at},
                   {"waits", files(device.waits)}};

@@ -19,12 +19,14 @@ inline constexpr const char* kPretendedVersion = "1.2.3";
 struct PretendedDevice {
   std::string uuid;
   std::string claims = {};                            ///< the UUID that it says it has; empty: its own
+  bool has_uuid = true;                               ///< false: it says none
   std::vector<std::string> models = {"NVIDIA H200"};  ///< of its first processes, the last of all others, too
   std::vector<double> compute_ns = {130e3};       ///< of the calibrations of its first processes, as above
   std::vector<std::int64_t> memory_errors = {0};  ///< the same
   std::vector<std::string> dies_at = {};          ///< events at which it ends, with `exit_code`
   std::vector<std::string> dies_after = {};       ///< events after whose answer it does
   int exit_code = 1;
+  std::vector<std::string> faults = {};        ///< evaluations at which its GPU fails
   std::vector<std::string> refuses = {};       ///< events that it answers with a reason why not
   std::vector<std::string> is_silent_at = {};  ///< events that it never answers
   std::map<std::string, std::filesystem::path> waits =

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/search/search_run.h"
+
+namespace ak::app {
+
+/// As find_kernel(). Where the GPUs of the run's pool are lost and its file has a fallback, what is left of its budgets
+/// is spent by another search, on the CPU device of this machine, which `run` becomes: costs are not ranked with times, and
+/// its files are "k.cpu_device.cu" and so on.
+[[nodiscard]] SearchOutcome find_kernel_or_fall_back(SearchRun& run, const Config& config,
+                                                     VariantStore& store, const std::atomic<bool>& stop);
+
+}  // namespace ak::app
