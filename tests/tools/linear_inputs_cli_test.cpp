@@ -31,6 +31,7 @@ const Layer kLayers[] = {
     {"linear_int8", "int8_wgmma.cu", {"x_scale", "weight_scale"}, {"--bias", "true"}},
     {"linear_w4a16", "w4a16_mma.cu", {"scale"}, {"--zero-points", "true"}},
     {"linear_w4a16", "w4a16_wgmma.cu", {"scale"}, {"--zero-points", "true"}},
+    {"linear_w4a16", "w4a16_stream.cu", {"scale"}, {"--zero-points", "true"}},
     {"linear_fp8", "fp8_wgmma_rows.cu", {"x_scale", "weight_scale"}, {"--scales", "block"}},
     {"linear_fp8", "fp8_wgmma_rows.cu", {"x_scale", "weight_scale"}, {"--scales", "row"}},
 };

@@ -124,14 +124,21 @@ struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
     }
     return result;
   }
-  static __device__ __forceinline__ void fragment(u32 (&a)[4], const uint4& words, int step, const Lines& lines) {
+  // Numbers of an instruction less their zero points, exactly; zero: of lines lane / 4 and lane / 4 + 8, twice each.
+  static __device__ __forceinline__ void numbers(u32 (&a)[4], const uint4& words, int step, const u32 (&zero)[2]) {
     const u32 word = word_of(words, step);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const u32 bits = put_bits<0x000f000fu, kMagic>(word >> (4 * r));
-      const Pair number =
-          __hsub2(reinterpret_cast<const Pair&>(bits), reinterpret_cast<const Pair&>(lines.zero[r % 2]));
-      const Pair weight = __hmul2(number, reinterpret_cast<const Pair&>(lines.scale[r % 2]));
+      const Pair number = __hsub2(reinterpret_cast<const Pair&>(bits), reinterpret_cast<const Pair&>(zero[r % 2]));
+      a[r] = reinterpret_cast<const u32&>(number);
+    }
+  }
+  static __device__ __forceinline__ void fragment(u32 (&a)[4], const uint4& words, int step, const Lines& lines) {
+    numbers(a, words, step, lines.zero);
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const Pair weight = __hmul2(reinterpret_cast<const Pair&>(a[r]), reinterpret_cast<const Pair&>(lines.scale[r % 2]));
       a[r] = reinterpret_cast<const u32&>(weight);
     }
   }
