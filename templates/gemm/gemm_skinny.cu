@@ -2,10 +2,10 @@
 {
   "tunables": {
     "BM": {"values": [8, 16, 32, 64, 128], "default": 64},
-    "BN": {"values": [64, 128, 256], "default": 128},
+    "BN": {"values": [64, 128, 256], "default": 64},
     "DEPTH": {"values": [1, 2, 4], "default": 1},
     "STAGES": {"values": [2, 3, 4, 6, 8, 12], "default": 8},
-    "SPLIT_K": {"values": [1, 2, 4, 8], "default": 4},
+    "SPLIT_K": {"values": [1, 2, 4, 8], "default": 2},
     "SHARE": {"values": [1, 2, 4], "default": 1},
     "PER_SM": {"values": [1, 2], "default": 1}
   },
@@ -17,13 +17,12 @@
     "SPLIT_K * SHARE <= 8",
     "SHARE == 1 or BM >= 32",
     "a_layout == 'row' or BM >= 64",
-    "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else 0) + 1536 <= (232448 if PER_SM == 1 else 115712)",
-    "SPLIT_K == 1 or BM * (BN + 4) <= STAGES * DEPTH * (BM + BN) * 32",
+    "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536 <= (232448 if PER_SM == 1 else 115712)",
     "STAGES * DEPTH * (BM + BN) * 128 * PER_SM >= 98304",
     "PER_SM * (BN * 2 + 32) * (BM // 2 + 32) <= 65536"
   ],
   "let": {
-    "SHARED": "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else 0) + 1536",
+    "SHARED": "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536",
     "A_WIDE": "(K if a_layout == 'row' else M) % 8 == 0",
     "B_WIDE": "(N if b_layout == 'row' else K) % 8 == 0",
     "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
@@ -58,13 +57,13 @@
 // made for rows that are not there. One warp keeps a ring of STAGES slices under way, DEPTH times 64 deep in k, through
 // the tensor memory accelerator; BN / 64 warp groups multiply 64 columns of b each.
 //
-//   shared memory:  [slice of a | slice of b] x STAGES   barriers   16 x 16 results a warp (SPLIT_K = 1)
+//   shared memory:  [slice of a | slice of b] x STAGES   barriers   16 x 16 results a warp, or (SPLIT_K > 1) given sums
 //
 // b is read once and leaves L2 first; a is small and stays there. The blocks of a cluster are SPLIT_K parts of k times
 // SHARE tiles beside each other:
 //
-//   SPLIT_K > 1   one tile a cluster. Sums meet in shared memory, where the ring was; each block adds its share of the
-//                 columns over all parts, in the order of k, through distributed shared memory. Same bytes every time.
+//   SPLIT_K > 1   one tile a cluster. Each block adds a share of the columns over all parts, in the order of k: the others
+//                 write their sums of it into its shared memory. Same bytes every time.
 //   SPLIT_K = 1   blocks stay resident and take tiles in turn; the ring runs on across tiles.
 //   SHARE         each block fetches its share of the slice of a for all (multicast): a then crosses L2 once for
 //                 SHARE * BN columns, which counts from 64 rows on, where a slice of a is as large as one of b.
@@ -88,10 +87,10 @@
 
 #ifndef ALPHAKERNEL
 constexpr int BM = 64;
-constexpr int BN = 128;
+constexpr int BN = 64;
 constexpr int DEPTH = 1;
 constexpr int STAGES = 8;
-constexpr int SPLIT_K = 4;
+constexpr int SPLIT_K = 2;
 constexpr int SHARE = 1;
 constexpr int PER_SM = 1;
 using scalar_t = __nv_bfloat16;
@@ -119,7 +118,8 @@ constexpr int B_BYTES = DEPTH * BN * LINE;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int WARPS = BN / 16;            // that multiply
 constexpr int CLUSTER = SPLIT_K * SHARE;
-constexpr int PITCH = BN + 4;             // floats of a line of exchanged sums: lanes then meet different banks
+constexpr int WIDTH = BN / SPLIT_K;       // columns that a block adds up over the parts of k
+constexpr int GIVEN_PITCH = WIDTH + 4;    // floats of a line of them: lanes then meet different banks
 
 using ak::u32;
 using element = ak::Element<scalar_t>;
@@ -300,28 +300,37 @@ __device__ __forceinline__ void write_tile(const float (&sums)[BM / 2], u32 stag
   }
 }
 
-// Leaves this block's sums where the others of the cluster find them: BM lines of PITCH floats.
-__device__ __forceinline__ void show_sums(const float (&sums)[BM / 2], float* lines, int column) {
+// Gives sums to the blocks of the cluster that add them up, which have BM lines of their columns for every part of k.
+__device__ __forceinline__ void give_sums(const float (&sums)[BM / 2], u32 given, const Place& place, int column) {
   const int lane = threadIdx.x % 32;
+  u32 to[2];
+#pragma unroll
+  for (int high = 0; high < 2; ++high) {
+    const int x = column + lane / 4 + high * 8;
+    to[high] = ak::remote_address(given + ((place.part * BM + lane % 4 * 2) * GIVEN_PITCH + x % WIDTH) * 4,
+                                  x / WIDTH * SHARE + place.share);
+  }
 #pragma unroll
   for (int i = 0; i < BM / 2; ++i) {
-    lines[(i / 4 * 8 + lane % 4 * 2 + i % 2) * PITCH + column + lane / 4 + i / 2 % 2 * 8] = sums[i];
+    ak::store_remote(to[i / 2 % 2] + (i / 4 * 8 + i % 2) * GIVEN_PITCH * 4, sums[i]);
   }
 }
 
 // Adds up, over all parts of k, the columns of a tile that are this block's to write.
-__device__ __forceinline__ void write_share(u32 lines, const Place& place, const scalar_t* bias, scalar_t* c, int row,
-                                            int column, int m, int n) {
-  constexpr int kWidth = BN / SPLIT_K, kVectors = kWidth / 4;
+__device__ __forceinline__ void add_given(u32 given, const Place& place, const scalar_t* bias, scalar_t* c, int row,
+                                          int column, int m, int n) {
+  constexpr int kVectors = WIDTH / 4;
   const int rows = min(BM, m - row);
   for (int i = threadIdx.x; i < rows * kVectors; i += WARPS * 32) {
-    const int y = i / kVectors, x = place.part * kWidth + i % kVectors * 4, to = column + x;
+    const int y = i / kVectors, x = i % kVectors * 4, to = column + place.part * WIDTH + x;
     if (to >= n) continue;
     float sum[4] = {};
 #pragma unroll
     for (int part = 0; part < SPLIT_K; ++part) {
-      const u32 there = ak::remote_address(lines + (y * PITCH + x) * 4, part * SHARE + place.share);
-      const float4 v = ak::load_remote_vector(there);
+      float4 v;
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                   : "r"(given + ((part * BM + y) * GIVEN_PITCH + x) * 4) : "memory");
       sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
     }
     ak::Pack<scalar_t, 4> pack;
@@ -369,26 +378,24 @@ __global__ void __launch_bounds__(WARPS * 32 + 32, PER_SM)
         write_tile(sums, shared.results + warp * 512, bias, c, place.row(tile), place.column(tile) + warp * 16, m, n);
       }
     }
+    __syncwarp();
+    if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be arrived at
   } else {
+    ak::cluster_arrive();  // waited for before sums are given: all blocks of the cluster have begun
     const int tile = blockIdx.x / CLUSTER;
-    float* lines = reinterpret_cast<float*>(memory + (shared.slices - begin));
+    float sums[BM / 2];
     if (warp == WARPS) {
       if (threadIdx.x % 32 == 0) produce(&map_a, &map_b, shared, place, k);
+      __syncwarp();
     } else {
       Ring ring;
-      float sums[BM / 2];
       sum_up(shared, place, ring, slices, group, sums);
-      ak::named_barrier<WARPS * 32>(1);  // all products have read the ring
-      show_sums(sums, lines, warp * 16);
     }
-    __syncwarp();
+    ak::cluster_wait();
+    if (warp < WARPS) give_sums(sums, shared.results, place, warp * 16);
     ak::cluster_sync();
-    if (warp < WARPS) {
-      write_share(shared.slices, place, bias, c, place.row(tile), place.column(tile), m, n);
-    }
+    if (warp < WARPS) add_given(shared.results, place, bias, c, place.row(tile), place.column(tile), m, n);
   }
-  __syncwarp();
-  if constexpr (CLUSTER > 1) ak::cluster_sync();  // a block that is gone could not be read or arrived at
 }
 
 // ---- any shape

@@ -4,7 +4,7 @@
     "ROWS": {"values": [1, 2, 4, 8], "default": 1},
     "LINES": {"values": [2, 4, 8], "default": 8},
     "LANES": {"values": [4, 8, 16, 32], "default": 8},
-    "THREADS": {"values": [64, 128, 256, 512], "default": 256},
+    "THREADS": {"values": [64, 128, 256, 512], "default": 512},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
   "constraints": [
@@ -83,7 +83,7 @@
 constexpr int ROWS = 1;
 constexpr int LINES = 8;
 constexpr int LANES = 8;
-constexpr int THREADS = 256;
+constexpr int THREADS = 512;
 constexpr int SPLIT_K = 1;
 using scalar_t = __nv_bfloat16;
 #define AK_DTYPE_BFLOAT16 1

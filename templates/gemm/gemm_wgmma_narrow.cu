@@ -10,7 +10,8 @@
     "SIDE_BY_SIDE": {"values": [0, 1], "default": 0},
     "STREAM_K": {"values": [0, 1], "default": 0},
     "PROMOTE": {"values": [1, 2, 4], "default": 4},
-    "GROUP": {"values": [4, 8], "default": 8}
+    "GROUP": {"values": [4, 8, 64], "default": 8},
+    "ROUND": {"values": [0, 1], "default": 0}
   },
   "constraints": [
     "ARCH == 90",
@@ -19,13 +20,15 @@
     "SIDE_BY_SIDE == 0 or CLUSTER == 2",
     "BM % (64 if PINGPONG else CONSUMERS * 64) == 0",
     "BM // (1 if PINGPONG else CONSUMERS) // 64 * BN <= (160 if dtype in ['float8_e4m3fn', 'float8_e5m2'] else 256)",
+    "ROUND == 0 or dtype == 'float32' and PINGPONG == 0 and BM == CONSUMERS * 64",
+    "(GROUP == 64) == (ROUND == 1) and ROUND + STREAM_K + SIDE_BY_SIDE <= 1",
     "PROMOTE == 4 or dtype in ['float8_e4m3fn', 'float8_e5m2']",
     "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048 <= 232448",
     "STAGES == 8 or (STAGES + 1) * (BM + BN) * 128 + CONSUMERS * 10240 + 2048 > 232448"
   ],
   "let": {
     "COUNT": "1 if batch == 'none' else B",
-    "PACK_A": "a_layout == 'column' or K * sizeof_a % 16 != 0 or dtype == 'float32'",
+    "PACK_A": "a_layout == 'column' or K * sizeof_a % 16 != 0 or dtype == 'float32' and ROUND == 0",
     "PACK_B": "b_layout == 'row' or K * sizeof_b % 16 != 0 or dtype == 'float32'",
     "LINE": "round_up(K * sizeof_a, 16)",
     "SPAN": "128 // sizeof_a",
@@ -33,12 +36,15 @@
     "CLUSTERS_ACROSS": "ceil_div(N, BN * (CLUSTER if SIDE_BY_SIDE else 1))",
     "TILES": "COUNT * CLUSTERS_DOWN * CLUSTERS_ACROSS",
     "CLUSTERS": "min(SM_COUNT // CLUSTER, max(1, TILES * ceil_div(K, SPAN) // 4) if STREAM_K else TILES)",
-    "SHARED": "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048"
+    "SHARED": "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048",
+    "LATER": "ROUND == 1 and K % 4 == 0 and b_layout == 'column' and batch == 'none'",
+    "FIRST": "min(N, ceil_div(CLUSTERS, min(CLUSTERS_DOWN, GROUP)) * BN) if LATER else COUNT * N"
   },
   "workspace": [
     {"name": "packed_a", "dtype": "uint8", "count": "COUNT * M * LINE if PACK_A else 0"},
     {"name": "packed_b", "dtype": "uint8", "count": "COUNT * N * LINE if PACK_B else 0"},
     {"name": "parts", "dtype": "float32", "count": "CLUSTERS * CLUSTER * BM * BN if STREAM_K else 0"},
+    {"name": "lines_packed", "dtype": "uint32", "count": "ceil_div(N, BN) if LATER else 0", "init": "zero"},
     {"name": "arrived", "dtype": "uint32", "count": "CLUSTERS * CLUSTER * CONSUMERS if STREAM_K else 0", "init": "zero"}
   ],
   "tensor_maps": [
@@ -73,7 +79,7 @@
      "when": "PACK_A and not (a_layout == 'column')"},
     {"kernel": "pack_across", "grid": ["ceil_div(M, SPAN)", "ceil_div(K, SPAN)", "COUNT"], "block": [32, 8],
      "args": ["a", "packed_a", {"i32": "M"}, {"i32": "K"}, {"i32": "LINE"}], "when": "PACK_A and a_layout == 'column'"},
-    {"kernel": "pack_lines", "grid": ["COUNT * N"], "block": [256],
+    {"kernel": "pack_lines", "grid": ["FIRST"], "block": [256],
      "args": ["b", "packed_b", {"i32": "K"}, {"i32": "LINE"}],
      "when": "PACK_B and not (b_layout == 'row')"},
     {"kernel": "pack_across", "grid": ["ceil_div(N, SPAN)", "ceil_div(K, SPAN)", "COUNT"], "block": [32, 8],
@@ -84,7 +90,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and not PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -92,7 +99,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and not PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -100,7 +108,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -108,7 +117,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch == 'none' and PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -116,7 +126,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and not PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -124,7 +135,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and not PACK_A and PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -132,7 +144,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and PACK_A and not PACK_B"},
     {"kernel": "gemm_wgmma_narrow", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["CLUSTER"], "shared_bytes": "SHARED",
@@ -140,7 +153,8 @@
               {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"},
                {"optional": "p"},
-              "parts", "arrived", {"i32": "COUNT"}, {"i32": "M"}, {"i32": "N"}, {"i32": "K"}],
+              "parts", "arrived", "b", "packed_b", "lines_packed", {"i32": "FIRST"}, {"i32": "COUNT"}, {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}],
      "when": "batch != 'none' and PACK_A and PACK_B"}
   ]
 }
@@ -158,7 +172,8 @@
 // off instead of rounding it. An operand that is otherwise is packed by a launch of its own: it is transposed, its
 // lines are filled up, float32 is rounded to tf32. That reads and writes the operand once: next to the product's 2 N
 // operations an element of a, 2 sizeof(a) bytes; on an H200 about a seventh of the time of a tf32 product of 4096, half
-// of that at 8192. The matrix units keep about 14 bits of fp8 sums: after PROMOTE slices of 128 elements they join sums
+// of that at 8192. With ROUND, operands of tf32 along k are rounded on the way instead: a in registers, b beside the
+// products of the first tiles, but for the lines that these need. The matrix units keep about 14 bits of fp8 sums: after PROMOTE slices of 128 elements they join sums
 // in float registers.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -166,10 +181,13 @@
 #include <cuda_fp8.h>
 
 #include <ak/elements.cuh>
+#include <ak/fragments.cuh>
 #include <ak/product_epilogue.cuh>
 #include <ak/stream_k.cuh>
+#include <ak/swizzle.cuh>
 #include <ak/threads.cuh>
 #include <ak/tiles.cuh>
+#include <ak/vectors.cuh>
 #include <ak/wgmma_fp8.cuh>
 #include <ak/wgmma_int8.cuh>
 #include <ak/wgmma_pipeline.cuh>
@@ -186,6 +204,7 @@ constexpr int SIDE_BY_SIDE = 0;
 constexpr int STREAM_K = 0;
 constexpr int PROMOTE = 4;
 constexpr int GROUP = 8;
+constexpr int ROUND = 0;
 using scalar_t = signed char;
 #define AK_DTYPE_INT8 1
 #endif
@@ -262,13 +281,127 @@ using Tiles = Pipeline::Grid<GROUP>;
 using Left = ak::LeftSums<sum_t, Pipeline::kBlocks * BN / 2>;
 constexpr int STAGED_BYTES = ak::kStagedBytes<BN>;
 
+// ---- tf32 whose a is rounded on its way through registers
+
+// Tells every block of the cluster that this warp has read a slice.
+__device__ __forceinline__ void release(const ak::PipelineMemory& memory, int stage) {
+  const int lane = ak::lane_index();
+  if (lane < CLUSTER) ak::barrier_arrive_at(memory.empty + stage * 8, lane);
+}
+
+// Operand a of a slice: 64 rows of a consumer, four steps of 8 of k.
+__device__ __forceinline__ void load_rounded(u32 (&a)[4][4], const ak::PipelineMemory& memory, int stage, int consumer) {
+  const int lane = ak::lane_index(), row = ak::warp_index() % 4 * 16 + lane % 16;
+  const u32 lines = memory.slices + stage * Pipeline::kStageBytes + consumer * Pipeline::kPanel;
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+    ak::load_matrices(a[step], lines + ak::swizzled(row, step * 2 + lane / 16));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[step][i] = ak::round_to_tf32(__uint_as_float(a[step][i]));
+  }
+}
+
+// The sums of the products of `count` slices, at least one. While the products of one run, a of the next is rounded.
+__device__ __forceinline__ void sum_rounded(const ak::PipelineMemory& memory, ak::Ring<STAGES>& ring, int consumer,
+                                            int count, Pipeline::Sums& sums) {
+  u32 a[2][4][4];
+  ak::barrier_wait(ring.of(memory.full), ring.parity);
+  load_rounded(a[0], memory, ring.stage, consumer);
+  int last = 0;
+  const auto multiply = [&](const u32 (&now)[4][4], u32 (&next)[4][4], int slice) {
+    const u32 b = memory.slices + ring.stage * Pipeline::kStageBytes + Pipeline::kBytesA;
+    ak::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      ak::Wgmma<element, BN>::multiply(sums[0], now[step], ak::wgmma_operand(b + step * 32), slice > 0 || step > 0);
+    }
+    ak::wgmma_commit();
+    const int stage = ring.stage;
+    ring.advance();
+    if (slice > 0) {
+      ak::wgmma_wait<1>();
+      release(memory, last);
+    }
+    last = stage;
+    if (slice + 1 < count) {
+      ak::barrier_wait(ring.of(memory.full), ring.parity);
+      load_rounded(next, memory, ring.stage, consumer);
+    }
+  };
+  for (int slice = 0; slice < count; slice += 2) {
+    multiply(a[0], a[1], slice);
+    if (slice + 1 < count) multiply(a[1], a[0], slice + 1);
+  }
+  ak::wgmma_wait<0>();
+  release(memory, last);
+}
+
+// As Pipeline::consume.
+template <class Work, class Finish>
+__device__ __forceinline__ void consume_rounded(const ak::PipelineMemory& memory, Work work, int consumer, Finish finish) {
+  ak::Ring<STAGES> ring;
+  while (work.more()) {
+    const ak::TilePart part = work.next();
+    Pipeline::Sums sums;
+    sum_rounded(memory, ring, consumer, part.count, sums);
+    finish(sums, part);
+  }
+}
+
+// ---- b that is packed while tiles are multiplied: lines from `first` on, those of the tiles that no block has first
+
+// Waits for the lines of a tile. All blocks are resident, as there is one for an SM at most.
+struct PackedTiles {
+  Tiles tiles;
+  const unsigned int* lines_packed;  // of every BN lines
+  int first, n;
+  __device__ __forceinline__ ak::ElementPlace place(int tile, int rank) const {
+    const ak::ElementPlace at = tiles.place(tile, rank);
+    if (at.column >= first && at.column < n) {
+      const unsigned int lines = min(BN, n - at.column);
+      while (*static_cast<const volatile unsigned int*>(lines_packed + at.column / BN) < lines) __nanosleep(64);
+      __threadfence();
+      asm volatile("fence.proxy.async.global;" ::: "memory");
+    }
+    return at;
+  }
+};
+
+// Three warps of a block take every so many lines of k elements, a multiple of 4.
+__device__ __forceinline__ void pack_later(const scalar_t* b, unsigned char* packed_b, unsigned int* lines_packed, int first,
+                                           int n, int k) {
+  const int thread = threadIdx.x % 128 - 32;
+  for (int line = first + blockIdx.x; line < n; line += gridDim.x) {
+    const float4* from = reinterpret_cast<const float4*>(b + static_cast<long long>(line) * k);
+    uint4* to = reinterpret_cast<uint4*>(packed_b + static_cast<long long>(line) * k * 4);
+    for (int i = thread; i < k / 4; i += 4 * 96) {
+      float4 v[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (i + e * 96 < k / 4) v[e] = __ldcs(from + i + e * 96);
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (i + e * 96 < k / 4) {
+          to[i + e * 96] = make_uint4(ak::round_to_tf32(v[e].x), ak::round_to_tf32(v[e].y), ak::round_to_tf32(v[e].z),
+                                      ak::round_to_tf32(v[e].w));
+        }
+      }
+    }
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+    __threadfence();
+    ak::named_barrier<96>(5);
+    if (thread == 0) atomicAdd(lines_packed + line / BN, 1u);
+  }
+}
+
 // a: m x k, b: k x n, both along k; c: m x n, or half as wide with a gate.
 __global__ void __launch_bounds__(Pipeline::kThreads, 1)
     gemm_wgmma_narrow(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                       result_t* __restrict__ c, const wide_t* bias, const wide_t* residual, const float* row_scales,
                       const float* column_scales, const float* alpha, const float* beta, const float* c_scale,
-                      const long long* seed, const float* p, sum_t* parts, unsigned int* arrived, int batch, int m,
-                      int n, int k) {
+                      const long long* seed, const float* p, sum_t* parts, unsigned int* arrived, const scalar_t* b,
+                      unsigned char* packed_b, unsigned int* lines_packed, int first, int batch, int m, int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
   unsigned char* slices = memory + (1024 - ak::shared_address(memory) % 1024) % 1024;
   unsigned char* staged = slices + STAGES * Pipeline::kStageBytes;
@@ -284,14 +417,22 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
                             (k + Pipeline::kDepth - 1) / Pipeline::kDepth);
   if (group == CONSUMERS) {
     Pipeline::become_producer();
-    if (threadIdx.x % 128 == 0) Pipeline::produce(&map_a, &map_b, ring, tiles, work, rank);
+    if constexpr (ROUND == 1) {
+      if (threadIdx.x % 128 == 0) {
+        Pipeline::produce(&map_a, &map_b, ring, PackedTiles{tiles, lines_packed, first, n}, work, rank);
+      } else if (ak::warp_index() % 4 > 0) {
+        pack_later(b, packed_b, lines_packed, first, n, k);
+      }
+    } else {
+      if (threadIdx.x % 128 == 0) Pipeline::produce(&map_a, &map_b, ring, tiles, work, rank);
+    }
   } else {
     Pipeline::become_consumer();
     const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);
     const int warp = threadIdx.x % 128 / 32;
     sum_t* rows = reinterpret_cast<sum_t*>(staged + (group * 4 + warp) * STAGED_BYTES);
     const Left left = {parts, arrived};
-    Pipeline::consume(ring, work, group, [&](Pipeline::Sums& sums, const ak::TilePart& part) {
+    const auto finish = [&](Pipeline::Sums& sums, const ak::TilePart& part) {
       if (!left.complete(sums, work, part, CLUSTER * CONSUMERS, rank * CONSUMERS + group, group + 1)) return;
       const ak::ElementPlace at = tiles.place(part.tile, rank);
       const Epilogue chosen = epilogue.of(at.batch, m);
@@ -300,7 +441,12 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
       for (int block = 0; block < Pipeline::kBlocks; ++block) {
         ak::write_rows<BN>(sums[block], rows, chosen, c, first + block * 64, at.column, m);
       }
-    });
+    };
+    if constexpr (ROUND == 1) {
+      consume_rounded(ring, work, group, finish);
+    } else {
+      Pipeline::consume(ring, work, group, finish);
+    }
   }
   Pipeline::end();
 }
@@ -321,11 +467,38 @@ __device__ __forceinline__ u32 packed(const Word& word) {
 #endif
 }
 
-// A block copies a line of k elements to one of `line` bytes.
+__device__ __forceinline__ u32 packed_word(u32 bits) {
+  Word word;
+  word.bits = bits;
+  return packed(word);
+}
+
+// A block copies a line of k elements to one of `line` bytes; whole vectors, four of a thread under way at a time, where
+// lines of both are multiples of them.
 __global__ void __launch_bounds__(256)
     pack_lines(const scalar_t* __restrict__ from, unsigned char* __restrict__ to, int k, int line) {
   from += static_cast<long long>(blockIdx.x) * k;
-  u32* words = reinterpret_cast<u32*>(to + static_cast<long long>(blockIdx.x) * line);
+  to += static_cast<long long>(blockIdx.x) * line;
+  if (k * static_cast<int>(sizeof(scalar_t)) == line) {
+    constexpr int kEach = 16 / sizeof(scalar_t);
+    for (int i = threadIdx.x; i < line / 16; i += 1024) {
+      ak::Pack<scalar_t, kEach> packs[4];
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        if (i + v * 256 < line / 16) packs[v] = ak::load<kEach, ak::Cache::streaming>(from + (i + v * 256) * kEach);
+      }
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        if (i + v * 256 >= line / 16) continue;
+        uint4 words;
+        words.x = packed_word(packs[v].raw.x), words.y = packed_word(packs[v].raw.y);
+        words.z = packed_word(packs[v].raw.z), words.w = packed_word(packs[v].raw.w);
+        reinterpret_cast<uint4*>(to)[i + v * 256] = words;
+      }
+    }
+    return;
+  }
+  u32* words = reinterpret_cast<u32*>(to);
   for (int i = threadIdx.x; i < line / 4; i += 256) {
     Word word;
 #pragma unroll

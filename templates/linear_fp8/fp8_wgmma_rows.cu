@@ -1,10 +1,10 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [64, 128, 256], "default": 128},
+    "BM": {"values": [64, 128, 256], "default": 256},
     "BN": {"values": [64, 128], "default": 128},
     "CONSUMERS": {"values": [1, 2], "default": 2},
-    "STAGES": {"values": [3, 4, 5, 6], "default": 5},
+    "STAGES": {"values": [3, 4, 5, 6], "default": 4},
     "CLUSTER": {"values": [1, 2], "default": 2},
     "SHARE": {"values": [0, 1], "default": 0},
     "GROUP": {"values": [1, 4, 8, 16], "default": 8}
@@ -12,7 +12,8 @@
   "constraints": [
     "ARCH == 90",
     "BM // CONSUMERS >= 64",
-    "BM // CONSUMERS // 64 * BN <= 128",
+    "BM // CONSUMERS // 64 * BN <= 256",
+    "CONSUMERS == 2 or BM <= 128",
     "SHARED <= 232448",
     "CLUSTER > 1 or SHARE == 0"
   ],
@@ -62,7 +63,8 @@
 //   shared memory:  two panels of 64 x 64 results for every consumer   [slice of x | slice of W] x STAGES   barriers
 //
 // wgmma keeps sums of fp8 to about 14 bits. So the sums of a slice begin anew, and are added to those of the tile, times
-// the scales of blocks where there are some, while the other consumer's products run.
+// the scales of blocks where there are some, while the other consumer's products run. One set of fresh sums, of 64 rows,
+// does for a consumer's 128: sums take 192 registers a thread then.
 // Lines that are no multiples of 16 bytes cannot be described to the accelerator: such shapes take linear_any.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -81,10 +83,10 @@
 #include <ak/wgmma_ring.cuh>
 
 #ifndef ALPHAKERNEL
-constexpr int BM = 128;
+constexpr int BM = 256;
 constexpr int BN = 128;
 constexpr int CONSUMERS = 2;
-constexpr int STAGES = 5;
+constexpr int STAGES = 4;
 constexpr int CLUSTER = 2;
 constexpr int SHARE = 0;
 constexpr int GROUP = 8;
@@ -125,8 +127,9 @@ struct Tiles {
   __device__ __forceinline__ Tiles(int m, int n, int cluster_rank)
       : next(static_cast<int>(blockIdx.x) / CLUSTER), down((m + HEIGHT - 1) / HEIGHT), across((n + WIDTH - 1) / WIDTH),
         rank(cluster_rank) {}
+  __device__ __forceinline__ bool more() const { return next < down * across; }
   __device__ __forceinline__ bool take(Place& place) {
-    if (next >= down * across) return false;
+    if (!more()) return false;
     const ak::TilePlace at = ak::grouped_place<GROUP>(next, down, across);
     next += static_cast<int>(gridDim.x) / CLUSTER;
     place = {at.row * HEIGHT + (SHARE == 1 ? 0 : rank * BM), at.column * WIDTH + (SHARE == 1 ? rank * BN : 0)};
@@ -156,37 +159,49 @@ __device__ __forceinline__ void produce(const CUtensorMap* map_x, const CUtensor
 
 // ---- multiplying
 
-// Scales of blocks of a consumer's tile. Those of a slice are asked for before its products are issued.
+// Scales of blocks of a consumer's tile. Those of a slice are asked for while the slice before is multiplied.
 struct BlockScales {
-  const float* of_rows[BLOCKS_M][2];  // of this thread's rows, at the first slice
-  const float* of_columns;
-  int pitch;
+  const float *of_rows, *of_columns;  // of this thread's first row, and of its columns, at the next slice
+  int pitch, below;                   // rows of the matrix from that row on
   float rows[BLOCKS_M][2], columns;
 
   __device__ __forceinline__ BlockScales(const float* x_scale, const float* weight_scale, const Place& at, int m, int slices)
       : of_columns(weight_scale + static_cast<long long>(at.column / SCALED) * slices), pitch(m) {
-    const int lane_row = at.row + ak::warp_index() % 4 * 16 + ak::lane_index() / 4;
+    const int row = at.row + ak::warp_index() % 4 * 16 + ak::lane_index() / 4;
+    of_rows = x_scale + row;
+    below = m - row;
+    ask();
+  }
+  __device__ __forceinline__ void ask() {
+    columns = *of_columns;
 #pragma unroll
     for (int block = 0; block < BLOCKS_M; ++block) {
 #pragma unroll
-      for (int low = 0; low < 2; ++low) of_rows[block][low] = x_scale + min(lane_row + block * 64 + low * 8, m - 1);
+      for (int low = 0; low < 2; ++low) {
+        const int row = block * 64 + low * 8;
+        rows[block][low] = row < below ? of_rows[row] : 0.0f;
+      }
     }
+    of_rows += pitch;
+    ++of_columns;
   }
-  __device__ __forceinline__ void load(int slice) {
-    columns = of_columns[slice];
+  // Gives the scales of a slice, and asks for those of the next, where there is one.
+  __device__ __forceinline__ void take(float (&scales)[BLOCKS_M][2], bool more) {
 #pragma unroll
     for (int block = 0; block < BLOCKS_M; ++block) {
 #pragma unroll
-      for (int low = 0; low < 2; ++low) rows[block][low] = of_rows[block][low][static_cast<long long>(slice) * pitch];
+      for (int low = 0; low < 2; ++low) scales[block][low] = rows[block][low] * columns;
     }
+    if (more) ask();
   }
-  __device__ __forceinline__ float of(int block, int low) const { return rows[block][low] * columns; }
 };
 
 struct NoBlockScales {
   __device__ __forceinline__ NoBlockScales(const float*, const float*, const Place&, int, int) {}
-  __device__ __forceinline__ void load(int) {}
-  __device__ __forceinline__ float of(int, int) const { return 1.0f; }
+  __device__ __forceinline__ void take(float (&scales)[BLOCKS_M][2], bool) const {
+#pragma unroll
+    for (int block = 0; block < BLOCKS_M; ++block) scales[block][0] = scales[block][1] = 1.0f;
+  }
 };
 #ifdef AK_SCALES_BLOCK
 using Scales = BlockScales;
@@ -194,25 +209,63 @@ using Scales = BlockScales;
 using Scales = NoBlockScales;
 #endif
 
-// The sums of every slice, times its scales, in float32.
+// Issues the products of 64 rows of a stage that has arrived, as one group; the sums begin anew.
+__device__ __forceinline__ void multiply(const Slices& ring, int stage, int consumer, int block, float (&sums)[BN / 2]) {
+  const u32 from = ring.a(stage) + (consumer * BLOCKS_M + block) * 64 * 128;
+  ak::wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+    ak::Wgmma<ak::e4m3, BN>::multiply(sums, ak::wgmma_operand(from + step * 32),
+                                      ak::wgmma_operand(ring.b(stage) + step * 32), step > 0);
+  }
+  ak::wgmma_commit();
+}
+
+// Two consumers issue the first products of a tile one after the other: named barriers 3 and 4 pass the turn on. Else both
+// began at once, their products alternated and ended together, and nothing would run while both add.
+__device__ __forceinline__ void wait_for_turn(int consumer) {
+  if constexpr (CONSUMERS == 2) ak::named_barrier<256>(3 + consumer);
+}
+// more: whether there is a tile after this one.
+__device__ __forceinline__ void pass_turn_on(int consumer, bool more) {
+  if constexpr (CONSUMERS == 2) {
+    if (consumer == 0 || more) ak::named_barrier_arrive<256>(3 + (consumer ^ 1));
+  }
+}
+
+// The sums of every slice, times its scales, in float32. One set of fresh sums does for all blocks of 64 rows. What the
+// next products need is done while these run, so that between two groups of them there are only additions.
+// more: whether this block has a tile after this one.
 __device__ __forceinline__ void sum_slices(const Slices& ring, Slices::Place& stage, int slices, int consumer, Sums& sums,
-                                           Scales scales) {
+                                           Scales scales, bool more) {
   ak::clear(sums);
-  Sums fresh;
+  ak::barrier_wait(ring.full(stage.stage), stage.parity);
+  wait_for_turn(consumer);
   for (int slice = 0; slice < slices; ++slice) {
-    scales.load(slice);
-    ak::barrier_wait(ring.full(stage.stage), stage.parity);
-    ring.multiply(stage.stage, consumer, fresh, true);
-    ak::wgmma_wait<0>();
-    ring.release(stage.stage);
-    stage.advance();
+    const int current = stage.stage;
+    float scale[BLOCKS_M][2], fresh[BN / 2];
 #pragma unroll
     for (int block = 0; block < BLOCKS_M; ++block) {
-      const float scale[2] = {scales.of(block, 0), scales.of(block, 1)};
+      multiply(ring, current, consumer, block, fresh);
+      if (slice == 0 && block == 0) pass_turn_on(consumer, more);
+      if (block == 0) scales.take(scale, slice + 1 < slices);
+      if (block + 1 == BLOCKS_M) {
+        stage.advance();
+        if (slice + 1 < slices) ak::barrier_wait(ring.full(stage.stage), stage.parity);
+      }
+      ak::wgmma_wait<0>();
+      if (block + 1 == BLOCKS_M) ring.release(current);
 #pragma unroll
-      for (int i = 0; i < BN / 2; ++i) sums[block][i] += fresh[block][i] * scale[i / 2 % 2];
+      for (int i = 0; i < BN / 2; ++i) sums[block][i] += fresh[i] * scale[block][i / 2 % 2];
     }
   }
+}
+
+// Lets the slices, and the turn, of a tile go by that has no rows of this consumer.
+__device__ __forceinline__ void skip_tile(const Slices& ring, Slices::Place& stage, int slices, int consumer, bool more) {
+  wait_for_turn(consumer);
+  pass_turn_on(consumer, more);
+  ring.skip(stage, slices);
 }
 
 // ---- results
@@ -250,14 +303,16 @@ __device__ __forceinline__ void consume(const CUtensorMap* map_y, const Slices& 
   Slices::Place stage;
   int turn = 0;
   Place at;
+  if (consumer == 1 && tiles.more()) pass_turn_on(consumer, true);
   while (tiles.take(at)) {
     at.row += consumer * BLOCKS_M * 64;
     if (at.row >= m || at.column >= n) {
-      ring.skip(stage, slices);
+      skip_tile(ring, stage, slices, consumer, tiles.more());
       continue;
     }
     Sums sums;
-    sum_slices(ring, stage, slices, consumer, sums, Scales(x_scale, weight_scale, at, m, slices));
+    const Scales scales(x_scale, weight_scale, at, m, slices);
+    sum_slices(ring, stage, slices, consumer, sums, scales, tiles.more());
     write_tile(map_y, panels, consumer, sums, {x_scale, weight_scale}, at, m, n, turn);
   }
   if (threadIdx.x % 128 == 0) ak::wait_stores<0>();
