@@ -91,12 +91,14 @@ void LlmProposer::end_wait() {
   suspended_ = false;
 }
 
-std::optional<Offer> LlmProposer::poll(bool busy) {
+std::optional<Offer> LlmProposer::poll(bool busy, std::int64_t room) {
   if (!working()) return std::nullopt;
+  room_ = room;
   for (std::size_t i = exchanges_.size(); i-- > 0;)
     if (is_due(*exchanges_[i])) receive(*exchanges_[i]);
+  send_repairs();
   if (offers_.empty()) {
-    if (end_reason_.empty() && exchanges_.size() < options_.parallel && (told_ > 0 || !busy))
+    if (end_reason_.empty() && exchanges_.size() < options_.parallel && has_room() && (told_ > 0 || !busy))
       begin_exchange();
     return std::nullopt;
   }
@@ -113,6 +115,13 @@ bool LlmProposer::is_due(const Exchange& exchange) const {
 }
 
 // ---- questions and answers
+
+/// For a candidate from one more answer, besides those that are awaited.
+bool LlmProposer::has_room() const {
+  const auto asked =
+      std::ranges::count_if(exchanges_, [](const auto& exchange) { return exchange->call.in_flight(); });
+  return room_ > asked + std::ssize(offers_);
+}
 
 /// Nothing is asked while no model is free.
 void LlmProposer::begin_exchange() {
@@ -167,7 +176,7 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
       read_answer(reply.text, exchange.question.parent.candidate, name, exchange.question.max_candidates);
   const bool usable =
       proposed && std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });
-  if (!usable && !exchange.question.is_repeat) {
+  if (!usable && !exchange.question.is_repeat && has_room()) {
     const InputError& input_error = proposed ? proposed->front().candidate.error() : proposed.error();
     if (send(exchange, writer_.repeated(exchange.question, reply.text, worded(input_error, reply.stop))))
       return;
@@ -264,17 +273,24 @@ void LlmProposer::withdraw_overtaken() {
 
 /// The verdicts on all candidates from the last question are known.
 void LlmProposer::settle(Exchange& exchange) {
-  const bool repair = !exchange.passed && exchange.last_failed &&
-                      !has_no_launches(exchange.last_failed->candidate) && !exchange.question.asks_points() &&
-                      exchange.repairs < kRepairs && end_reason_.empty();
-  if (repair) {
+  exchange.to_repair = !exchange.passed && exchange.last_failed &&
+                       !has_no_launches(exchange.last_failed->candidate) &&
+                       !exchange.question.asks_points() && exchange.repairs < kRepairs && end_reason_.empty();
+  if (!exchange.to_repair) end(exchange);
+}
+
+/// Not where the verdict is learned: it may have been the last evaluation of the search.
+void LlmProposer::send_repairs() {
+  for (std::size_t i = exchanges_.size(); i-- > 0;) {
+    Exchange& exchange = *exchanges_[i];
+    if (!exchange.to_repair || !has_room()) continue;
+    exchange.to_repair = false;
     ++exchange.repairs;
     const Choice choice{.arm = "repair", .island = exchange.island, .parent = &*exchange.last_failed};
-    if (!models_.given_up(exchange.model) &&
-        send(exchange, writer_.about(choice, options_.models[exchange.model], calls_.next_number())))
-      return;
+    if (models_.given_up(exchange.model) || !end_reason_.empty() ||
+        !send(exchange, writer_.about(choice, options_.models[exchange.model], calls_.next_number())))
+      end(exchange);
   }
-  end(exchange);
 }
 
 void LlmProposer::end(const Exchange& exchange) {
@@ -293,6 +309,8 @@ void LlmProposer::stop(std::string_view why) {
   for (const auto& exchange : exchanges_)
     if (exchange->call.in_flight()) static_cast<void>(calls_.receive(exchange->call));
   calls_.withdraw_all(fmt::format("its search has ended: {}", why));
+  for (std::size_t i = exchanges_.size(); i-- > 0;)
+    if (exchanges_[i]->to_repair) end(*exchanges_[i]);  // its candidates were judged
   clear();
 }
 

@@ -468,6 +468,31 @@ TEST_CASE("a search that breaks withdraws its questions, and leaves them where a
   }
 }
 
+TEST_CASE("no question is asked whose answer no evaluation is left for") {
+  const auto answer = [](const EvaluationRequest& request) {
+    return has(request, "broken") ? failed(Status::compile_error) : timed(1000);
+  };
+  for (const std::int64_t evaluations : {1, 2, 3}) {
+    CAPTURE(evaluations);
+    Run run(std::vector<LlmReply>(9, reply(candidate("broken"))), answer);
+    run.world.options.budgets.max_evaluations = evaluations;
+    CHECK(run.run().stop_reason == "evaluation budget");
+    CHECK(run.model->requests.size() == static_cast<std::size_t>(evaluations) - 1);
+    // What the first exchange was worth is known, though it ended without its repair.
+    CHECK(run.world.store.rewards.count(1) == (evaluations > 1 ? 1U : 0U));
+  }
+  Run unreadable({reply(candidate("good")), reply("No."), reply("No.")}, answer);
+  unreadable.world.options.budgets.max_evaluations = 3;
+  static_cast<void>(unreadable.run());
+  CHECK(unreadable.model->requests.size() == 4);  // an answer without a candidate takes no evaluation
+  Run several(std::vector<LlmReply>(9, reply(candidate("good"))), answer);
+  several.second = std::make_shared<ScriptedModel>(std::vector<LlmReply>(9, reply(candidate("other"))));
+  several.parallel = 2;
+  several.world.options.budgets.max_evaluations = 2;
+  static_cast<void>(several.run());
+  CHECK(several.model->requests.size() + several.second->requests.size() == 1);
+}
+
 TEST_CASE("of two models the one that helps is asked more often") {
   std::vector<LlmReply> good, bad;
   for (int i = 0; i < 40; ++i) {
