@@ -18,6 +18,7 @@ struct Origin {
   std::string arm;             ///< the prompt that made it
   std::vector<RowId> parents;  ///< variants it was made from
   std::optional<RowId> llm_call = {};
+  std::optional<Hypothesis> hypothesis = {};  ///< what the model expects of it, of the first of its parents
 };
 
 /// A candidate that joins a search while it continues.

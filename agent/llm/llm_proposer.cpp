@@ -185,22 +185,32 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
   if (!models_.end_reason().empty()) end_reason_ = models_.end_reason();
   if (!proposed) return offer(exchange, unusable(name, reply.text), worded(proposed.error(), reply.stop));
   for (ProposedCandidate& one : proposed.value()) {
+    if (!one.hypothesis_error.empty())
+      print_stderr("note: {}: question {}: what it expects is not kept: {}\n",
+                   options_.models[exchange.model].name, exchange.call.number, one.hypothesis_error);
     if (one.candidate) {
       credited_.try_emplace(one.source, exchange.credited);
-      offer(exchange, std::move(one.candidate).value(), "");
+      offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
     } else {
-      offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop));
+      offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop),
+            std::move(one.hypothesis));
     }
   }
 }
 
-void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string input_error) {
+void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string input_error,
+                        std::optional<Hypothesis> hypothesis) {
   const Question& question = exchange.question;
+  if (hypothesis) {
+    hypothesis->parent_ns = question.parent.score_ns;
+    exchange.stated.insert_or_assign(candidate.variant_hash(), *hypothesis);
+  }
   Offer offer{.candidate = std::move(candidate),
               .origin = {.proposer = options_.models[exchange.model].name,
                          .arm = question.arm,
                          .parents = {},
-                         .llm_call = exchange.call.row},
+                         .llm_call = exchange.call.row,
+                         .hypothesis = std::move(hypothesis)},
               .input_error = std::move(input_error)};
   if (question.parent.variant != 0) offer.origin.parents.push_back(question.parent.variant);
   if (question.second) offer.origin.parents.push_back(*question.second);
@@ -222,6 +232,10 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
   const bool useful = passed(result, completed.request.depth);
   const Diagnosis diagnosis =
       useful && options_.subject.diagnosis ? options_.subject.diagnosis(candidate, result) : Diagnosis{};
+  std::optional<Hypothesis> hypothesis;
+  if (exchange != nullptr)
+    if (const auto stated = exchange->stated.find(candidate.variant_hash()); stated != exchange->stated.end())
+      hypothesis = stated->second;
   return {.variant = variant,
           .candidate = candidate,
           .passed = useful,
@@ -230,6 +244,7 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
           .line = outcome_line(result),
           .bottleneck = diagnosis.bottleneck,
           .limits = diagnosis.text,
+          .hypothesis = std::move(hypothesis),
           .by_model = exchange != nullptr && !exchange->question.asks_points(),
           .island = exchange ? exchange->island : 0};
 }

@@ -52,9 +52,10 @@ class LlmProposer final : public CandidateSource {
     std::size_t model = 0;
     std::string credited;  ///< the bandit's arm: "MODEL ARM"
     int island = 0;
-    Question question;                   ///< the last one
-    LlmCall call;                        ///< of the last one
-    std::multiset<std::string> awaited;  ///< variant hashes of offers whose results are not known yet
+    Question question;                         ///< the last one
+    LlmCall call;                              ///< of the last one
+    std::multiset<std::string> awaited;        ///< variant hashes of offers whose results are not known yet
+    std::map<std::string, Hypothesis> stated;  ///< by variant hash
     std::optional<RowId> first_call;
     std::optional<Attempt> last_failed;
     bool passed = false;  ///< one of the candidates did
@@ -73,7 +74,8 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] bool is_due(const Exchange& exchange) const;
   void receive(Exchange& exchange);
   void read(Exchange& exchange, const LlmReply& reply);
-  void offer(Exchange& exchange, Candidate candidate, std::string input_error);
+  void offer(Exchange& exchange, Candidate candidate, std::string input_error,
+             std::optional<Hypothesis> hypothesis = {});
   [[nodiscard]] Exchange* awaiting(const std::string& hash) const;
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
   void settle(Exchange& exchange);

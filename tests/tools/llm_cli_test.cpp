@@ -93,6 +93,14 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
             "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
         "explore,1,1,500\r\nimprove,1,3,1500\r\n");
 
+  // What the last one expected is kept next to what came of it.
+  CHECK(box.query(
+            "SELECT change, expected_speedup, measured_speedup > 0, status, arm FROM hypothesis_results") ==
+        "add vectors of four elements,4,1,ok,explore\r\n");
+  CHECK(box.query("SELECT hypotheses, compared FROM model_expectations") == "1,1\r\n");
+  CHECK(box.run({"report", "--format", "markdown"}).out.find("add vectors of four elements") !=
+        std::string::npos);
+
   // What was tried is remembered: it can be found by its words, and the next search learns it.
   const ProgramResult found = box.run({"knowledge", "--search", "vectors threads"});
   INFO(found.out << found.err);

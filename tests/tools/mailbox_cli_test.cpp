@@ -204,6 +204,7 @@ TEST_CASE("a draft is checked as the search will, and what cannot be an answer i
   INFO(good.out << good.err);
   CHECK(good.exit_code == 0);
   CHECK(parse_json(good.out)["candidates"][0]["passed"] == true);
+  CHECK(parse_json(good.out)["candidates"][0]["hypothesis"]["speedup"] == 4);
   const ProgramResult broken = asked.mailbox({"check", sample("1_compile_error"), "--question", place});
   CHECK(broken.exit_code == code(ExitCode::no_kernel));
   CHECK_THAT(broken.out, Contains("identifier \"count\" is undefined"));
