@@ -18,6 +18,7 @@ struct Origin {
   std::string arm;             ///< the prompt that made it
   std::vector<RowId> parents;  ///< variants it was made from
   std::optional<RowId> llm_call = {};
+  std::optional<Hypothesis> hypothesis = {};  ///< what the model expects of it, of the first of its parents
 };
 
 /// A candidate that joins a search while it continues.
@@ -37,7 +38,8 @@ class CandidateSource {
   virtual void begin(RowId search, VariantStore& store) = 0;
   /// The next candidate that is ready.
   /// @param busy evaluations are in progress: the first of them may be waited for
-  [[nodiscard]] virtual std::optional<Offer> poll(bool busy) = 0;
+  /// @param room evaluations that the search may still begin; no candidate is worth asking for that finds none
+  [[nodiscard]] virtual std::optional<Offer> poll(bool busy, std::int64_t room) = 0;
   /// Every evaluation of the search that was committed, and offers that were not accepted.
   virtual void tell(const Completed& completed, RowId variant) = 0;
   /// More may come: from what is in progress, or from the results that it will receive.

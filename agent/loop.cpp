@@ -157,8 +157,8 @@ void Run::fill() {
     schedule_.fill(champion_.score_ns());
     // A source's share is the search's when it has ended.
     // A resumed search takes an answer after all that was committed before it, and so does this one.
-    again = (ended_.empty() && exchange_.take_offer(schedule_.in_flight() > 0)) ||
-            worked != context_.source_works();
+    again =
+        (ended_.empty() && exchange_.take_offer(schedule_.in_flight())) || worked != context_.source_works();
   }
 }
 

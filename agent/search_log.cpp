@@ -26,6 +26,12 @@ std::string SearchLog::proposer_of(const About& about) const {
   return context_.options.source ? "search" : context_.options.search.proposer;
 }
 
+/// Nothing came of it yet where the evaluation said nothing: it is tried again.
+const Hypothesis* SearchLog::hypothesis_of(const Completed& completed, const About& about) {
+  if (!about.origin || !about.origin->hypothesis || inconclusive(completed.result)) return nullptr;
+  return &*about.origin->hypothesis;
+}
+
 StoredEvaluation SearchLog::commit(const Completed& completed, const About& about) {
   const auto* item = about.item;
   const PredictedScore* predicted = about.predicted;
@@ -45,7 +51,8 @@ StoredEvaluation SearchLog::commit(const Completed& completed, const About& abou
                                 .predicted = predicted,
                                 .device = about.device ? about.device : completed.result.device.get(),
                                 .asked = item ? &asked : nullptr,
-                                .llm_call = about.origin ? about.origin->llm_call : std::nullopt});
+                                .llm_call = about.origin ? about.origin->llm_call : std::nullopt,
+                                .hypothesis = hypothesis_of(completed, about)});
 }
 
 void SearchLog::note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,

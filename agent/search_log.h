@@ -50,6 +50,7 @@ class SearchLog {
 
  private:
   [[nodiscard]] std::string proposer_of(const About& about) const;
+  [[nodiscard]] static const Hypothesis* hypothesis_of(const Completed& completed, const About& about);
 
   const SearchContext& context_;
   RowId search_;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "agent/budgets.h"
 #include "agent/evaluate_one.h"
 
 namespace ak::agent {
@@ -26,21 +27,22 @@ SourceExchange::SourceExchange(const SearchContext& context, Proposals& proposal
       origins_(context.options.origins.begin(), context.options.origins.end()) {}
 
 /// Where every run of a seed is to be the same, an answer comes when it is asked for, however long it takes.
-std::optional<Offer> SourceExchange::next_offer(bool evaluating) {
+std::optional<Offer> SourceExchange::next_offer(int in_flight) {
   CandidateSource& source = *context_.options.source;
-  auto offer = source.poll(evaluating);
+  const std::int64_t room = room_in_flight(context_.options.budgets, progress_.spent()) - in_flight;
+  auto offer = source.poll(in_flight > 0, room);
   while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !source.is_suspended() &&
          !context_.stop_requested()) {
     source.wait(kPollInterval);
     progress_.report_wait();
-    offer = source.poll(evaluating);
+    offer = source.poll(in_flight > 0, room);
   }
   return offer;
 }
 
-bool SourceExchange::take_offer(bool evaluating) {
+bool SourceExchange::take_offer(int in_flight) {
   if (!context_.source_works()) return false;
-  auto offer = next_offer(evaluating);
+  auto offer = next_offer(in_flight);
   if (!offer) return false;
   if (offer->input_error.empty()) {
     const auto broken = proposals_.add(offer->candidate);

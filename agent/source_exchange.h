@@ -22,8 +22,8 @@ class SourceExchange {
                  SearchProgress& progress, const Champion& champion);
 
   /// True when a candidate was accepted, which is then the next start. One that cannot be is recorded with its
-  /// reason. @param evaluating evaluations are in flight
-  [[nodiscard]] bool take_offer(bool evaluating);
+  /// reason. @param in_flight evaluations of proposals
+  [[nodiscard]] bool take_offer(int in_flight);
 
   /// Of a template that others wrote; of a point that a strategy chose in it, the variant that they wrote.
   /// Null for the problem's own.
@@ -47,7 +47,7 @@ class SourceExchange {
     Flight flight;
     RowId variant = 0;
   };
-  [[nodiscard]] std::optional<Offer> next_offer(bool evaluating);
+  [[nodiscard]] std::optional<Offer> next_offer(int in_flight);
   void refuse(Offer offer);
   [[nodiscard]] bool wants_profile(const Completed& completed, const Flight& flight) const;
   void tell_source(const Completed& completed, const Flight& flight, RowId variant);

@@ -113,7 +113,7 @@ class LlmClient {
   /// @param cancelled may be null; ends the call as `cancelled` within a second of becoming true
   [[nodiscard]] virtual LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) = 0;
   /// The next answer is known from an earlier process: what answers from a list continues behind it.
-  virtual void pass_over() {}
+  virtual void pass_over(const LlmReply& /*known*/) {}
   /// Questions outlive the process that asks them: what was not answered is asked again by the next one, under the same
   /// name, and may have an answer by then.
   [[nodiscard]] virtual bool keeps_questions() const { return false; }

@@ -10,6 +10,7 @@
 
 #include "core/audit.h"
 #include "core/evaluation.h"
+#include "core/hypothesis.h"
 #include "core/llm.h"
 #include "core/prediction.h"
 
@@ -76,7 +77,9 @@ struct EvaluationRecord {
   const DeviceFacts* device = nullptr;        ///< where it ran, if not on the search's device; not owned
   const AskRecord* asked = nullptr;           ///< not owned; null: no search asked for it
   std::optional<RowId> llm_call = {};         ///< the answer that proposed it
-  const JournalRecord* journal = nullptr;     ///< not owned; null: the search has no journal
+  const Hypothesis* hypothesis =
+      nullptr;  ///< not owned; what that answer expects of it; null: nothing is said
+  const JournalRecord* journal = nullptr;  ///< not owned; null: the search has no journal
 };
 
 /// A request to a language model that is about to be sent.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent/llm/hypothesis_block.h"
 #include "core/text/json.h"
 
 namespace ak::agent {
@@ -159,6 +160,7 @@ struct Content {
   std::string form;
   std::vector<std::string> sources;
   std::vector<Json> points;
+  std::vector<std::size_t> blocks = {};  ///< of the sources
 };
 
 /// The blocks up to `last` that hold whole candidates, the last `most` of them.
@@ -166,8 +168,9 @@ Content sources_of(const std::vector<Block>& blocks, std::size_t last, std::size
   Content content{"source", {}, {}};
   for (std::size_t i = last + 1; i-- > 0 && content.sources.size() < most;) {
     const std::string_view text = trimmed(blocks[i].text);
-    if (text.starts_with(kPlanMark) && blocks[i].closed)
-      content.sources.insert(content.sources.begin(), std::string(text) + "\n");
+    if (!text.starts_with(kPlanMark) || !blocks[i].closed) continue;
+    content.sources.insert(content.sources.begin(), std::string(text) + "\n");
+    content.blocks.insert(content.blocks.begin(), i);
   }
   return content;
 }
@@ -181,13 +184,38 @@ std::optional<Content> points_of(const Json& json, std::size_t most) {
   return content;
 }
 
-Result<Content> content_of(std::string_view answer, const Candidate& parent, std::size_t most) {
+/// The last one of the blocks before `end`, as far as they are of the same candidate; nothing where there is none.
+std::optional<Result<Hypothesis>> hypothesis_before(const std::vector<Block>& blocks, std::size_t end,
+                                                    bool of_source) {
+  for (std::size_t i = end; i-- > 0;) {
+    if (states_hypothesis(blocks[i].text)) return read_hypothesis(blocks[i].text);
+    if (of_source && trimmed(blocks[i].text).starts_with(kPlanMark)) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Of several points none: they are tried to learn which one is faster.
+void add_hypotheses(const Content& content, const std::vector<Block>& blocks,
+                    std::vector<ProposedCandidate>& list) {
+  if (content.points.size() > 1) return;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool of_source = i < content.blocks.size();
+    const auto stated = hypothesis_before(blocks, of_source ? content.blocks[i] : blocks.size(), of_source);
+    if (!stated) continue;
+    if (stated->ok())
+      list[i].hypothesis = stated->value();
+    else
+      list[i].hypothesis_error = stated->error().message;
+  }
+}
+
+Result<Content> content_of(std::string_view answer, const std::vector<Block>& blocks, const Candidate& parent,
+                           std::size_t most) {
   if (answer.find("<<<<<<< SEARCH") != std::string_view::npos) {
     Result<std::string> source = edited(answer, parent);
     if (!source) return source.error();
     return Content{"edit", {std::move(source).value()}, {}};
   }
-  const std::vector<Block> blocks = fenced_blocks(answer);
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const std::string_view text = trimmed(blocks[i].text);
     if (text.starts_with(kPlanMark)) {
@@ -219,7 +247,9 @@ Result<Candidate> parsed(const std::string& name, const std::string& source) {
 
 Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer, const Candidate& parent,
                                                    const std::string& name, std::size_t most) {
-  const Result<Content> content = content_of(without_thinking(answer), parent, most);
+  const std::string_view said = without_thinking(answer);
+  const std::vector<Block> blocks = fenced_blocks(said);
+  const Result<Content> content = content_of(said, blocks, parent, most);
   if (!content) return content.error();
   std::vector<ProposedCandidate> list;
   for (const std::string& source : content->sources) {
@@ -229,6 +259,7 @@ Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer, cons
   }
   for (const Json& point : content->points)
     list.push_back({content->form, parent.source, at_point(point, parent)});
+  add_hypotheses(*content, blocks, list);
   return list;
 }
 

@@ -18,11 +18,12 @@ struct Attempt {
   RowId variant = 0;
   Candidate candidate;
   bool passed = false;
-  std::optional<double> score_ns;  ///< nothing where nothing is timed
-  std::string outcome;             ///< all that is known, for a prompt
-  std::string line;                ///< the same in one line
-  std::string bottleneck = {};     ///< what limits it, by name; empty where not known
-  std::string limits = {};         ///< the same with evidence and remedies, for a prompt
+  std::optional<double> score_ns;             ///< nothing where nothing is timed
+  std::string outcome;                        ///< all that is known, for a prompt
+  std::string line;                           ///< the same in one line
+  std::string bottleneck = {};                ///< what limits it, by name; empty where not known
+  std::string limits = {};                    ///< the same with evidence and remedies, for a prompt
+  std::optional<Hypothesis> hypothesis = {};  ///< what its model expected of it
   bool by_model = false;
   int island = 0;             ///< of a model's attempt, where it was made
   std::string approach = {};  ///< see approach_of(); filled in by the archive

@@ -91,12 +91,14 @@ void LlmProposer::end_wait() {
   suspended_ = false;
 }
 
-std::optional<Offer> LlmProposer::poll(bool busy) {
+std::optional<Offer> LlmProposer::poll(bool busy, std::int64_t room) {
   if (!working()) return std::nullopt;
+  room_ = room;
   for (std::size_t i = exchanges_.size(); i-- > 0;)
     if (is_due(*exchanges_[i])) receive(*exchanges_[i]);
+  send_repairs();
   if (offers_.empty()) {
-    if (end_reason_.empty() && exchanges_.size() < options_.parallel && (told_ > 0 || !busy))
+    if (end_reason_.empty() && exchanges_.size() < options_.parallel && has_room() && (told_ > 0 || !busy))
       begin_exchange();
     return std::nullopt;
   }
@@ -113,6 +115,13 @@ bool LlmProposer::is_due(const Exchange& exchange) const {
 }
 
 // ---- questions and answers
+
+/// For a candidate from one more answer, besides those that are awaited.
+bool LlmProposer::has_room() const {
+  const auto asked =
+      std::ranges::count_if(exchanges_, [](const auto& exchange) { return exchange->call.in_flight(); });
+  return room_ > asked + std::ssize(offers_);
+}
 
 /// Nothing is asked while no model is free.
 void LlmProposer::begin_exchange() {
@@ -167,7 +176,7 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
       read_answer(reply.text, exchange.question.parent.candidate, name, exchange.question.max_candidates);
   const bool usable =
       proposed && std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });
-  if (!usable && !exchange.question.is_repeat) {
+  if (!usable && !exchange.question.is_repeat && has_room()) {
     const InputError& input_error = proposed ? proposed->front().candidate.error() : proposed.error();
     if (send(exchange, writer_.repeated(exchange.question, reply.text, worded(input_error, reply.stop))))
       return;
@@ -176,22 +185,32 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
   if (!models_.end_reason().empty()) end_reason_ = models_.end_reason();
   if (!proposed) return offer(exchange, unusable(name, reply.text), worded(proposed.error(), reply.stop));
   for (ProposedCandidate& one : proposed.value()) {
+    if (!one.hypothesis_error.empty())
+      print_stderr("note: {}: question {}: what it expects is not kept: {}\n",
+                   options_.models[exchange.model].name, exchange.call.number, one.hypothesis_error);
     if (one.candidate) {
       credited_.try_emplace(one.source, exchange.credited);
-      offer(exchange, std::move(one.candidate).value(), "");
+      offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
     } else {
-      offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop));
+      offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop),
+            std::move(one.hypothesis));
     }
   }
 }
 
-void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string input_error) {
+void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string input_error,
+                        std::optional<Hypothesis> hypothesis) {
   const Question& question = exchange.question;
+  if (hypothesis) {
+    hypothesis->parent_ns = question.parent.score_ns;
+    exchange.stated.insert_or_assign(candidate.variant_hash(), *hypothesis);
+  }
   Offer offer{.candidate = std::move(candidate),
               .origin = {.proposer = options_.models[exchange.model].name,
                          .arm = question.arm,
                          .parents = {},
-                         .llm_call = exchange.call.row},
+                         .llm_call = exchange.call.row,
+                         .hypothesis = std::move(hypothesis)},
               .input_error = std::move(input_error)};
   if (question.parent.variant != 0) offer.origin.parents.push_back(question.parent.variant);
   if (question.second) offer.origin.parents.push_back(*question.second);
@@ -213,6 +232,10 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
   const bool useful = passed(result, completed.request.depth);
   const Diagnosis diagnosis =
       useful && options_.subject.diagnosis ? options_.subject.diagnosis(candidate, result) : Diagnosis{};
+  std::optional<Hypothesis> hypothesis;
+  if (exchange != nullptr)
+    if (const auto stated = exchange->stated.find(candidate.variant_hash()); stated != exchange->stated.end())
+      hypothesis = stated->second;
   return {.variant = variant,
           .candidate = candidate,
           .passed = useful,
@@ -221,6 +244,7 @@ Attempt LlmProposer::attempt_of(const Completed& completed, RowId variant, const
           .line = outcome_line(result),
           .bottleneck = diagnosis.bottleneck,
           .limits = diagnosis.text,
+          .hypothesis = std::move(hypothesis),
           .by_model = exchange != nullptr && !exchange->question.asks_points(),
           .island = exchange ? exchange->island : 0};
 }
@@ -264,17 +288,24 @@ void LlmProposer::withdraw_overtaken() {
 
 /// The verdicts on all candidates from the last question are known.
 void LlmProposer::settle(Exchange& exchange) {
-  const bool repair = !exchange.passed && exchange.last_failed &&
-                      !has_no_launches(exchange.last_failed->candidate) && !exchange.question.asks_points() &&
-                      exchange.repairs < kRepairs && end_reason_.empty();
-  if (repair) {
+  exchange.to_repair = !exchange.passed && exchange.last_failed &&
+                       !has_no_launches(exchange.last_failed->candidate) &&
+                       !exchange.question.asks_points() && exchange.repairs < kRepairs && end_reason_.empty();
+  if (!exchange.to_repair) end(exchange);
+}
+
+/// Not where the verdict is learned: it may have been the last evaluation of the search.
+void LlmProposer::send_repairs() {
+  for (std::size_t i = exchanges_.size(); i-- > 0;) {
+    Exchange& exchange = *exchanges_[i];
+    if (!exchange.to_repair || !has_room()) continue;
+    exchange.to_repair = false;
     ++exchange.repairs;
     const Choice choice{.arm = "repair", .island = exchange.island, .parent = &*exchange.last_failed};
-    if (!models_.given_up(exchange.model) &&
-        send(exchange, writer_.about(choice, options_.models[exchange.model], calls_.next_number())))
-      return;
+    if (models_.given_up(exchange.model) || !end_reason_.empty() ||
+        !send(exchange, writer_.about(choice, options_.models[exchange.model], calls_.next_number())))
+      end(exchange);
   }
-  end(exchange);
 }
 
 void LlmProposer::end(const Exchange& exchange) {
@@ -293,6 +324,8 @@ void LlmProposer::stop(std::string_view why) {
   for (const auto& exchange : exchanges_)
     if (exchange->call.in_flight()) static_cast<void>(calls_.receive(exchange->call));
   calls_.withdraw_all(fmt::format("its search has ended: {}", why));
+  for (std::size_t i = exchanges_.size(); i-- > 0;)
+    if (exchanges_[i]->to_repair) end(*exchanges_[i]);  // its candidates were judged
   clear();
 }
 

@@ -30,7 +30,7 @@ class LlmProposer final : public CandidateSource {
   ~LlmProposer() override;
 
   void begin(RowId search, VariantStore& store) override;
-  [[nodiscard]] std::optional<Offer> poll(bool busy) override;
+  [[nodiscard]] std::optional<Offer> poll(bool busy, std::int64_t room) override;
   void tell(const Completed& completed, RowId variant) override;
   [[nodiscard]] bool working() const override;
   [[nodiscard]] bool resting() const override;
@@ -52,25 +52,30 @@ class LlmProposer final : public CandidateSource {
     std::size_t model = 0;
     std::string credited;  ///< the bandit's arm: "MODEL ARM"
     int island = 0;
-    Question question;                   ///< the last one
-    LlmCall call;                        ///< of the last one
-    std::multiset<std::string> awaited;  ///< variant hashes of offers whose results are not known yet
+    Question question;                         ///< the last one
+    LlmCall call;                              ///< of the last one
+    std::multiset<std::string> awaited;        ///< variant hashes of offers whose results are not known yet
+    std::map<std::string, Hypothesis> stated;  ///< by variant hash
     std::optional<RowId> first_call;
     std::optional<Attempt> last_failed;
     bool passed = false;  ///< one of the candidates did
     int repairs = 0;
+    bool to_repair = false;    ///< none of them did, and the model is to be told so
     bool overtakable = false;  ///< the last question's parent was near the best when it was asked
     bool withdrawn = false;    ///< that question was overtaken
     double reward = 0, cost = 0;
   };
   using Exchanges = std::vector<std::unique_ptr<Exchange>>;
 
+  [[nodiscard]] bool has_room() const;
   void begin_exchange();
+  void send_repairs();
   [[nodiscard]] bool send(Exchange& exchange, Question question);
   [[nodiscard]] bool is_due(const Exchange& exchange) const;
   void receive(Exchange& exchange);
   void read(Exchange& exchange, const LlmReply& reply);
-  void offer(Exchange& exchange, Candidate candidate, std::string input_error);
+  void offer(Exchange& exchange, Candidate candidate, std::string input_error,
+             std::optional<Hypothesis> hypothesis = {});
   [[nodiscard]] Exchange* awaiting(const std::string& hash) const;
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
   void settle(Exchange& exchange);
@@ -95,6 +100,7 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
+  std::int64_t room_ = 0;  ///< as poll() was told
   bool answered_ = false;  ///< once, by any model
   bool suspended_ = false;
   std::optional<std::chrono::steady_clock::time_point>

@@ -23,6 +23,17 @@ std::string attempt_line(const Attempt& attempt) {
                      tunables_text(attempt.candidate.tunables), attempt.approach, attempt.line);
 }
 
+/// What was believed of an attempt, and what came of that; empty where nothing was said.
+std::string expectation(const Attempt& attempt, bool with_reason) {
+  if (!attempt.hypothesis) return "";
+  const Hypothesis& stated = *attempt.hypothesis;
+  const auto measured = stated.measured(attempt.score_ns);
+  return fmt::format("{}{}{}: expected to be {:.3g} times as fast as its parent{}: {}\n", stated.change,
+                     with_reason ? ", because " : "", with_reason ? stated.reason : "", stated.speedup,
+                     measured ? fmt::format(", measured {:.3g}", *measured) : "",
+                     verdict_on(stated.speedup, attempt.passed, measured));
+}
+
 std::string history(const Archive& archive) {
   std::string text = "Fastest so far:\n";
   std::size_t shown = 0;
@@ -33,7 +44,10 @@ std::string history(const Archive& archive) {
   if (shown == 0) text += "- nothing has passed the checks yet\n";
   if (archive.recent().empty()) return text;
   text += "\nYour candidates, oldest first:\n";
-  for (const Attempt& attempt : archive.recent()) text += attempt_line(attempt);
+  for (const Attempt& attempt : archive.recent()) {
+    const std::string believed = expectation(attempt, false);
+    text += attempt_line(attempt) + (believed.empty() ? "" : "  " + believed);
+  }
   return text;
 }
 
@@ -53,9 +67,10 @@ Quoted quoted(const Archive& archive, const Attempt* parent) {
   if (parent == nullptr) return {};
   const Surface* surface = archive.surface(parent->candidate.source);
   const std::string found = surface ? surface_text(*surface) : "";
-  return {quotable(parent->candidate.source, kSourceTokens), tunables_text(parent->candidate.tunables),
-          quotable(parent->outcome + limits_of(archive, *parent), kOutcomeTokens),
-          found.empty() ? "" : quotable(found, kSurfaceTokens)};
+  return {
+      quotable(parent->candidate.source, kSourceTokens), tunables_text(parent->candidate.tunables),
+      quotable(expectation(*parent, true) + parent->outcome + limits_of(archive, *parent), kOutcomeTokens),
+      found.empty() ? "" : quotable(found, kSurfaceTokens)};
 }
 
 }  // namespace

@@ -115,10 +115,12 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
       database,
       fmt::format(
           "SELECT v.id, v.name, p.arm, p.proposer, c.answer, t.text, e.status, e.message, c.bottleneck, "
-          "e.score_ns, q.parent_id, u.text, {} FROM evaluations e JOIN proposals p ON p.id = e.proposal_id "
+          "e.score_ns, q.parent_id, u.text, {}, h.change, h.reason, h.expected_speedup, h.measured_speedup "
+          "FROM evaluations e JOIN proposals p ON p.id = e.proposal_id "
           "JOIN llm_calls c ON c.id = p.llm_call_id JOIN searches s ON s.id = e.search_id "
           "JOIN devices dev ON dev.id = s.device_id JOIN variants v ON v.id = e.variant_id "
           "JOIN sources t ON t.id = v.source_id JOIN definitions d ON d.id = v.definition_id "
+          "LEFT JOIN hypotheses h ON h.proposal_id = p.id "
           "LEFT JOIN variant_parents q ON q.variant_id = v.id "
           "LEFT JOIN variants w ON w.id = q.parent_id LEFT JOIN sources u ON u.id = w.source_id "
           "WHERE {} AND {} AND p.arm <> 'points' AND e.status NOT IN ('interrupted', "
@@ -142,6 +144,12 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
     attempt.parent = row.id();
     attempt.parent_source = row.text();
     attempt.parent_score_ns = row.real();
+    Hypothesis hypothesis{.change = row.text(), .reason = row.text()};
+    if (const auto expected = row.real()) {
+      hypothesis.speedup = *expected;
+      attempt.hypothesis = std::move(hypothesis);
+    }
+    attempt.measured_speedup = row.real();
     attempts.push_back(std::move(attempt));
   }
   return attempts;

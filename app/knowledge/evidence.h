@@ -34,6 +34,9 @@ struct ModelAttempt {
   RowId parent = 0;           ///< 0: it had none
   std::string parent_source;  ///< text
   std::optional<double> parent_score_ns;
+  std::optional<Hypothesis> hypothesis =
+      {};  ///< what was expected of it, of its parent at that time; untrusted
+  std::optional<double> measured_speedup = {};
 };
 
 /// Every scope that has evaluations with a score or answers of models. Throws Error(database), as

@@ -106,7 +106,8 @@ std::string without_success(const std::map<std::string, std::vector<db::Insight>
     std::ranges::stable_sort(
         attempts, {}, [](const db::Insight& i) { return i.ratio ? -std::abs(std::log(*i.ratio)) : 1; });
     if (attempts.size() > kMaxAttempts) attempts.resize(kMaxAttempts);
-    std::string found = list_of(attempts, "attempt") + list_of(insights, "failure");
+    std::string found =
+        list_of(insights, "expectation") + list_of(attempts, "attempt") + list_of(insights, "failure");
     if (!found.empty()) text += fmt::format("\n### {}\n\n{}", title, found);
   }
   return section("What models tried", "Greatest effect first, then what did not pass.", text,

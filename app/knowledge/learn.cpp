@@ -20,7 +20,8 @@ constexpr double kNoise = 0.02, kClear = 0.75;  // of times; share of pairs that
 constexpr std::size_t kExamples = 5;            // pairs of variants kept as evidence
 constexpr std::size_t kMessageBytes = 160;
 
-const std::vector<std::string> kLearned{"tunable", "template", "pattern", "attempt", "failure"};
+const std::vector<std::string> kLearned{"tunable", "template", "pattern",
+                                        "attempt", "failure",  "expectation"};
 
 /// Comparisons of the same two things.
 struct Tally {
@@ -132,6 +133,24 @@ std::string outcome_of(const ModelAttempt& attempt) {
                      *attempt.score_ns / 1e3, *attempt.parent_score_ns / 1e3);
 }
 
+/// The hypothesis is of this candidate alone; words before the code may be of several.
+std::string stated_claim(const ModelAttempt& attempt) {
+  if (attempt.hypothesis)
+    return fmt::format("{}, because {}", attempt.hypothesis->change, attempt.hypothesis->reason);
+  return attempt.claim.empty() ? attempt.name : attempt.claim;
+}
+
+std::string_view verdict_on(const ModelAttempt& attempt) {
+  return ak::verdict_on(attempt.hypothesis->speedup, attempt.score_ns || attempt.status == "compiled_only",
+                        attempt.measured_speedup);
+}
+
+std::string expectation_of(const ModelAttempt& attempt) {
+  if (!attempt.hypothesis) return "";
+  return fmt::format("; {:.3g} times as fast was expected: {}", attempt.hypothesis->speedup,
+                     verdict_on(attempt));
+}
+
 db::Insight attempt_insight(const db::InsightScope& scope, const ModelAttempt& attempt) {
   const bool compared = attempt.score_ns && attempt.parent_score_ns;
   Json variants = Json::array({Json::array({attempt.variant})});
@@ -140,9 +159,9 @@ db::Insight attempt_insight(const db::InsightScope& scope, const ModelAttempt& a
           .scope = scope,
           .kind = "attempt",
           .subject = fmt::format("variant {}", attempt.variant),
-          .text = fmt::format(
-              "{} ({}{}): {}", attempt.claim.empty() ? attempt.name : attempt.claim, attempt.arm,
-              attempt.bottleneck.empty() ? "" : ", against " + attempt.bottleneck, outcome_of(attempt)),
+          .text = fmt::format("{} ({}{}): {}{}", stated_claim(attempt), attempt.arm,
+                              attempt.bottleneck.empty() ? "" : ", against " + attempt.bottleneck,
+                              outcome_of(attempt), expectation_of(attempt)),
           .bottleneck = attempt.bottleneck,
           .ratio = compared ? std::optional(*attempt.score_ns / *attempt.parent_score_ns) : std::nullopt,
           .tries = 1,
@@ -244,6 +263,43 @@ std::vector<db::Insight> failure_insights(const db::InsightScope& scope,
   return insights;
 }
 
+/// How much of what models expect of their changes comes true, of all models together: a lesson for each of them.
+std::optional<db::Insight> expectation_insight(const db::InsightScope& scope,
+                                               std::span<const ModelAttempt> attempts) {
+  std::map<std::string_view, int> verdicts;
+  double log_expected = 0, log_measured = 0;
+  int stated = 0, compared = 0;
+  Json variants = Json::array();
+  for (const ModelAttempt& attempt : attempts) {
+    if (!attempt.hypothesis) continue;
+    ++stated;
+    ++verdicts[verdict_on(attempt)];
+    if (variants.size() < kExamples) variants.push_back({attempt.variant});
+    if (!attempt.measured_speedup) continue;
+    ++compared;
+    log_expected += std::log(attempt.hypothesis->speedup);
+    log_measured += std::log(*attempt.measured_speedup);
+  }
+  if (stated == 0) return std::nullopt;
+  std::string text =
+      fmt::format("of {} changes whose gain models had stated {} held, {} were refuted, {} failed", stated,
+                  verdicts["held"], verdicts["refuted"], verdicts["failed"]);
+  if (compared > 0)
+    text +=
+        fmt::format("; those compared were expected to be {:.3g} times as fast on average and were {:.3g}",
+                    std::exp(log_expected / compared), std::exp(log_measured / compared));
+  return db::Insight{.id = 0,
+                     .scope = scope,
+                     .kind = "expectation",
+                     .subject = "all models",
+                     .text = std::move(text),
+                     .bottleneck = "",
+                     .ratio = std::nullopt,
+                     .tries = stated,
+                     .wins = verdicts["held"],
+                     .evidence = {{"variants", std::move(variants)}}};
+}
+
 }  // namespace
 
 std::vector<db::Insight> learn_tunables(const db::InsightScope& scope,
@@ -308,6 +364,7 @@ std::vector<db::Insight> learn_attempts(const db::InsightScope& scope,
   std::vector<db::Insight> insights = failure_insights(scope, attempts);
   for (const auto& [subject, change] : changes_of(attempts))
     insights.push_back(change_insight(scope, subject, change));
+  if (auto expected = expectation_insight(scope, attempts)) insights.push_back(*std::move(expected));
   for (const ModelAttempt& attempt : attempts) insights.push_back(attempt_insight(scope, attempt));
   return insights;
 }

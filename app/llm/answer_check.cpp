@@ -115,7 +115,9 @@ AnswerCheck check_answer(const agent::Mailbox& mailbox, const agent::MailQuestio
   const bool audited = require_audit(*check.problem, order.unaudited, config, database);
   for (agent::ProposedCandidate& one : proposed.value()) {
     CheckedCandidate checked{.name = fmt::format("candidate {}", check.candidates.size() + 1),
-                             .form = one.form};
+                             .form = one.form,
+                             .hypothesis = one.hypothesis,
+                             .hypothesis_error = one.hypothesis_error};
     if (one.candidate) {
       const SingleEvaluation done = evaluate_once({.problem = check.problem,
                                                    .candidate = std::move(one.candidate).value(),

@@ -25,6 +25,8 @@ struct AnswerOrder {
 struct CheckedCandidate {
   std::string name, form;        ///< agent::ProposedCandidate::form
   std::string input_error = {};  ///< why it is no candidate; empty: it is one
+  std::optional<Hypothesis> hypothesis = {};
+  std::string hypothesis_error = {};  ///< agent::ProposedCandidate::hypothesis_error
   std::optional<EvaluationResult> result = {};
   bool passed = false;
 };

@@ -140,7 +140,7 @@ class JournalStore final : public VariantStore {
     const std::string request = text_of(record.request);
     auto& calls = journal_.calls_;
     const auto known = std::ranges::find_if(calls, [&](const db::JournalCall& call) {
-      return is_same_model(call.model, record.model) &&
+      return journal_.is_same_model(call.model, record.model) &&
              (call.reply || call.request == request || is_kept(call));
     });
     if (known == calls.end()) return store_.begin_llm_call(record);
@@ -167,11 +167,6 @@ class JournalStore final : public VariantStore {
   }
 
  private:
-  /// A mailbox stays the same when it is copied to another place.
-  [[nodiscard]] static bool is_same_model(const std::string& before, const std::string& now) {
-    const auto mailbox = agent::mailbox_folder(before);
-    return before == now || (!mailbox.empty() && mailbox.filename() == agent::mailbox_folder(now).filename());
-  }
   [[nodiscard]] static bool is_kept(const db::JournalCall& call) {
     return !agent::mailbox_folder(call.model).empty();
   }
@@ -193,7 +188,7 @@ class JournalClient final : public LlmClient {
     wait_until_due(text, cancelled);
     auto known = answer_to(text);
     if (!known) return client_->ask(request, cancelled);
-    client_->pass_over();
+    client_->pass_over(*known);
     return std::move(*known);
   }
   [[nodiscard]] bool owes_answer(const LlmRequest& request) const override {
@@ -201,7 +196,7 @@ class JournalClient final : public LlmClient {
     const auto after = due_after(text_of(agent::to_json(request)));
     return after && journal_.committed_ >= *after;
   }
-  void pass_over() override { client_->pass_over(); }
+  void pass_over(const LlmReply& known) override { client_->pass_over(known); }
   [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
   [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
   void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }
@@ -266,6 +261,15 @@ std::optional<db::JournalEntry> RunJournal::take(const std::string& key, bool ev
   return entry;
 }
 
+/// A mailbox of the configuration stays the same when it is copied to another place, as far as its last name says which
+/// one it is. One that is an argument of its session was renamed with it.
+bool RunJournal::is_same_model(const std::string& before, const std::string& now) const {
+  const auto last_name = [](const std::string& model) { return agent::mailbox_folder(model).filename(); };
+  if (before == now || models_.contains(before) || last_name(before).empty()) return before == now;
+  return last_name(before) == last_name(now) &&
+         std::ranges::count(models_, last_name(before), last_name) == 1;
+}
+
 int RunJournal::free_iteration(int wanted) {
   const int free = iterations_.contains(wanted) ? *iterations_.rbegin() + 1 : wanted;
   iterations_.insert(free);
@@ -280,7 +284,8 @@ std::unique_ptr<VariantStore> RunJournal::around(VariantStore& store) {
   return std::make_unique<JournalStore>(*this, store);
 }
 
-std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client) {
+std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client, const std::string& model) {
+  models_.insert(model);
   return std::make_shared<JournalClient>(*this, std::move(client));
 }
 

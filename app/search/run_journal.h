@@ -38,7 +38,9 @@ class RunJournal {
 
   [[nodiscard]] std::unique_ptr<Evaluator> around(std::unique_ptr<Evaluator> evaluator);
   [[nodiscard]] std::unique_ptr<VariantStore> around(VariantStore& store);
-  [[nodiscard]] std::shared_ptr<LlmClient> around(std::shared_ptr<LlmClient> client);
+  /// @param model its name: what an earlier process asked of it is known of this model alone
+  [[nodiscard]] std::shared_ptr<LlmClient> around(std::shared_ptr<LlmClient> client,
+                                                  const std::string& model);
 
  private:
   friend class JournalEvaluator;
@@ -53,8 +55,11 @@ class RunJournal {
   std::atomic<bool> goes_on_ = false;                            ///< an evaluation was waited for
   std::atomic<std::int64_t> committed_ = 0;  ///< evaluations, those that were handed out included
   std::set<int> iterations_;                 ///< that are committed
+  [[nodiscard]] bool is_same_model(const std::string& before, const std::string& now) const;
+
   std::deque<db::JournalCall> calls_;
-  std::mutex mutex_;  ///< of what follows: questions are asked from their own threads
+  std::set<std::string> models_;  ///< that the search asks now
+  std::mutex mutex_;              ///< of what follows: questions are asked from their own threads
   /// An answer that is known, and how many evaluations were committed before it came.
   struct KnownAnswer {
     LlmReply reply;

@@ -120,7 +120,7 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
   if (run.models.empty()) return nullptr;
   std::vector<agent::LlmModel> models = run.models;
   for (agent::LlmModel& model : models)
-    if (run.journal != nullptr) model.client = run.journal->around(std::move(model.client));
+    if (run.journal != nullptr) model.client = run.journal->around(std::move(model.client), model.name);
   return make_proposer(std::move(models), options, device, config, memory_of(run, scope),
                        {.outages_pass = run.patient, .mailbox_wait = run.mailbox_wait});
 }

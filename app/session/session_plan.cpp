@@ -2,7 +2,9 @@
 #include "app/session/session_plan.h"
 
 #include <algorithm>
+#include <string_view>
 
+#include "agent/llm/mailbox/mailbox_client.h"
 #include "core/device/floor.h"
 #include "core/learn/stats.h"
 #include "core/time_limit.h"
@@ -73,6 +75,25 @@ db::Session moved(db::Session session, const std::filesystem::path& folder) {
   }
   session.folder = folder.string();
   return session;
+}
+
+std::vector<db::RenamedModel> moved_mailboxes(const db::Session& before, const db::Session& now) {
+  const auto model_of = [](std::string_view argument) {
+    constexpr std::string_view kFlag = "--model=";
+    if (argument.starts_with(kFlag)) argument.remove_prefix(kFlag.size());
+    return std::string(argument);
+  };
+  std::vector<db::RenamedModel> renamed;
+  for (std::size_t i = 0; i < now.runs.size(); ++i) {
+    const db::SessionSearch& run = now.runs[i];
+    if (!run.search) continue;
+    for (std::size_t k = 0; k < run.arguments.size(); ++k) {
+      const std::string old = model_of(before.runs.at(i).arguments.at(k)), model = model_of(run.arguments[k]);
+      if (old != model && !agent::mailbox_folder(model).empty())
+        renamed.push_back({.search = *run.search, .before = old, .now = model});
+    }
+  }
+  return renamed;
 }
 
 agent::Budgets budgets_from_json(const Json& json) {

@@ -17,6 +17,9 @@ namespace ak::app {
 
 /// The session where its files have been copied to `folder`: what its searches name inside its old folder is there now.
 [[nodiscard]] db::Session moved(db::Session session, const std::filesystem::path& folder);
+/// The mailboxes of its searches that moved() named anew: two of one last name are told apart by where they were.
+[[nodiscard]] std::vector<db::RenamedModel> moved_mailboxes(const db::Session& before,
+                                                            const db::Session& now);
 
 /// As in `session_searches.budgets` and `searches.budgets`.
 [[nodiscard]] agent::Budgets budgets_from_json(const Json& json);

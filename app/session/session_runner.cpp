@@ -17,6 +17,7 @@
 #include "app/session/session_home.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
+#include "app/session/session_questions.h"
 #include "app/session/session_watch.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
@@ -69,7 +70,6 @@ class SessionRunner {
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
   [[nodiscard]] bool has_answer(const db::SessionSearch& run);
-  void withdraw_questions(const db::SessionSearch& run, std::string_view why);
   void end_suspended();
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
@@ -94,23 +94,6 @@ bool no_time_left(const db::Session& session, const SessionBudgets& budgets) {
   std::int64_t spent_ms = 0;
   for (const db::SessionSearch& run : session.runs) spent_ms += run.stats.spent_ms;
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
-}
-
-/// What its questions call the search, in every copy of the database.
-std::string search_name(const fs::path& database, RowId search) {
-  const db::Table table =
-      db::query(database, "SELECT lower(hex(uid)) AS name FROM searches WHERE id = :search", 1, kKnownLimit,
-                {{"search", search}});
-  return db::rows_of(table).front().text("name");
-}
-
-/// How many questions of a search are open, and where.
-std::string awaited_answers(const std::set<fs::path>& mailboxes, const std::string& search) {
-  std::vector<std::string> places;
-  for (const fs::path& folder : mailboxes)
-    if (const auto names = agent::open_questions(folder, search); !names.empty())
-      places.push_back(fmt::format("{} in {}", fmt::join(names, ", "), folder.string()));
-  return fmt::format("answers are awaited: {}", fmt::join(places, "; "));
 }
 
 /// What a search begins with and may use is decided once, so that it continues as it began.
@@ -201,7 +184,7 @@ bool SessionRunner::run_one(std::size_t index) {
                              generate_line(run.arguments)));
     end = search_patiently(index);
   } else {
-    withdraw_questions(run, end.reason);
+    withdraw_questions(database_, session, run, end.reason);
   }
   run.state = end.state;
   run.reason = end.reason;
@@ -216,19 +199,6 @@ bool SessionRunner::run_one(std::size_t index) {
                     (end.code == value(ExitCode::environment) || end.code == value(ExitCode::database));
   if (over) end_ = {"failed", fmt::format("{}: {}", run.name, end.reason), end.code};
   return !over;
-}
-
-/// Of a search that had begun, and that nobody goes on with.
-void SessionRunner::withdraw_questions(const db::SessionSearch& run, std::string_view why) {
-  if (!run.search) return;
-  try {
-    const std::string search = search_name(database_, *run.search);
-    const auto generate = read_(arguments_of(run, database_), "");
-    for (const agent::LlmModel& model : generate->setup.run.models)
-      model.client->withdraw({.search = search, .id = ""}, why);
-  } catch (const Error& error) {
-    print_stderr("note: {}: questions cannot be withdrawn: {}\n", run.name, error.what());
-  }
 }
 
 /// Or nothing is open any more: its answer was taken as it was suspended, or its question declined. It was not taken up

@@ -24,7 +24,7 @@ struct InsightScope {
 struct Insight {
   RowId id = 0;
   InsightScope scope;
-  std::string kind;             ///< "tunable", "template", "pattern", "attempt", "failure", "bottleneck"
+  std::string kind;  ///< "tunable", "template", "pattern", "attempt", "failure", "expectation", "bottleneck"
   std::string subject;          ///< what it is about; unique within scope and kind
   std::string text;             ///< a sentence; of an attempt partly a model's words
   std::string bottleneck;       ///< what limited the kernel that it began with; empty where not known

@@ -55,4 +55,20 @@ void reward_llm_call(Connection& connection, RowId call, double reward) {
   update(connection, "llm_calls", call, {{"reward", reward}});
 }
 
+void put_hypothesis(Connection& connection, const EvaluationRecord& record, RowId proposal) {
+  const Hypothesis* hypothesis = record.hypothesis;
+  if (hypothesis == nullptr) return;
+  const EvaluationResult& result = *record.result;
+  const Status status = result.outcome.status;
+  const bool passed = status == Status::ok || status == Status::duplicate;
+  insert(connection, "hypotheses",
+         {{"uid", random_uid()},
+          {"proposal_id", proposal},
+          {"parent_id", record.parents.empty() ? std::nullopt : std::optional(record.parents.front())},
+          {"change", hypothesis->change},
+          {"reason", hypothesis->reason},
+          {"expected_speedup", hypothesis->speedup},
+          {"measured_speedup", hypothesis->measured(passed ? result.score_ns : std::nullopt)}});
+}
+
 }  // namespace ak::db

@@ -19,4 +19,7 @@ void end_llm_call(Connection& connection, RowId call, const LlmReply& reply, dou
 /// @param reward in [0, 1], of the exchange that the call began
 void reward_llm_call(Connection& connection, RowId call, double reward);
 
+/// What the model that made a proposal expects of it, next to what was measured; nothing where nothing was said.
+void put_hypothesis(Connection& connection, const EvaluationRecord& record, RowId proposal);
+
 }  // namespace ak::db

@@ -138,4 +138,11 @@ void end_session_run(Connection& connection, const SessionSearch& run) {
          {{"state", run.state}, {"reason", run.reason}, {"exit_code", run.exit_code}, {"in_flight", 0}});
 }
 
+void rename_model(Connection& connection, const RenamedModel& model) {
+  for (const char* const statement :
+       {"UPDATE llm_calls SET model = :now WHERE search_id = :search AND model = :before",
+        "UPDATE proposals SET proposer = :now WHERE search_id = :search AND proposer = :before"})
+    run(connection, statement, {{"search", model.search}, {"before", model.before}, {"now", model.now}});
+}
+
 }  // namespace ak::db

@@ -23,5 +23,7 @@ void begin_session_run(Connection& connection, const SessionSearch& run);
 /// The figures of a run that continues.
 void update_stats(Connection& connection, RowId run, const SessionSearchStats& stats);
 void end_session_run(Connection& connection, const SessionSearch& run);
+/// In the questions of its search, and in what came of them.
+void rename_model(Connection& connection, const RenamedModel& model);
 
 }  // namespace ak::db

@@ -107,6 +107,19 @@ void end_search_row(Connection& connection, RowId search, std::string_view statu
       {{"status", status}, {"reason", reason}, {"best_variant_id", best_variant}, {"ended_at", utc_now()}});
 }
 
+void close_suspended_search(Connection& connection, RowId search, std::string_view reason) {
+  run(connection,
+      "UPDATE searches SET status = 'stopped', reason = :reason WHERE id = :search AND status = 'suspended'",
+      {{"search", search}, {"reason", reason}});
+  run(connection,
+      "UPDATE llm_calls SET status = :status, message = :reason, ended_at = :now WHERE search_id = :search "
+      "AND status = 'sent'",
+      {{"search", search},
+       {"status", info(LlmFault::withdrawn).name},
+       {"reason", reason},
+       {"now", utc_now()}});
+}
+
 void close_dead_searches(Connection& connection, const std::function<bool(RowId)>& alive) {
   for (const RowId id : select_integers(connection, "SELECT id FROM searches WHERE status = 'running'")) {
     if (alive(id)) continue;

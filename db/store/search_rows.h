@@ -33,6 +33,10 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
 void end_search_row(Connection& connection, RowId search, std::string_view status, std::string_view reason,
                     std::optional<RowId> best_variant);
 
+/// Nobody goes on with a search that waits for answers: it ends as "stopped", and its questions as withdrawn. Nothing
+/// where it does not wait.
+void close_suspended_search(Connection& connection, RowId search, std::string_view reason);
+
 /// Ends the running searches that are not alive, "interrupted", and says so.
 void close_dead_searches(Connection& connection, const std::function<bool(RowId)>& alive);
 

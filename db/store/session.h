@@ -43,6 +43,12 @@ struct SessionSearch {
   [[nodiscard]] bool is_done() const { return state == "finished" || state == "skipped"; }
 };
 
+/// A model of a search that has another name now: a mailbox that was copied to another place.
+struct RenamedModel {
+  RowId search = 0;
+  std::string before, now;
+};
+
 /// A queue of searches: a row of `sessions`.
 struct Session {
   RowId id = 0;

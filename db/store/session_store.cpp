@@ -4,6 +4,7 @@
 #include "db/rows.h"
 #include "db/schema.h"
 #include "db/store/queue_rows.h"
+#include "db/store/search_rows.h"
 #include "db/upgrade.h"
 #include "db/utc.h"
 
@@ -28,11 +29,12 @@ RowId SessionStore::create(const Session& session) {
   return id;
 }
 
-void SessionStore::move(const Session& session) {
+void SessionStore::move(const Session& session, const std::vector<RenamedModel>& models) {
   Transaction transaction(connection_);
   update(connection_, "sessions", session.id, {{"folder", session.folder}});
   for (const SessionSearch& run : session.runs)
     update(connection_, "session_searches", run.id, {{"arguments", Json(run.arguments).dump()}});
+  for (const RenamedModel& model : models) rename_model(connection_, model);
   transaction.commit();
 }
 
@@ -90,6 +92,7 @@ void SessionStore::end_run(const SessionSearch& run, bool for_good) {
   Transaction transaction(connection_);
   end_session_run(connection_, run);
   if (for_good) delete_journal(connection_, run.id);
+  if (for_good && run.search) close_suspended_search(connection_, *run.search, run.reason);
   transaction.commit();
 }
 

@@ -21,8 +21,9 @@ class SessionStore {
   RowId create(const Session& session);
   /// It is to continue.
   void queue(RowId session);
-  /// Its files are elsewhere now: `session.folder`, and the arguments of its searches.
-  void move(const Session& session);
+  /// Its files are elsewhere now: `session.folder`, and the arguments of its searches. What its searches keep of
+  /// `models` has their new names.
+  void move(const Session& session, const std::vector<RenamedModel>& models);
   [[nodiscard]] std::vector<RowId> all();
   /// Throws Error(usage) when there is none of this number.
   [[nodiscard]] Session read(RowId session);
@@ -33,7 +34,7 @@ class SessionStore {
 
   void begin_run(const SessionSearch& run);
   void note_stats(RowId session, RowId run, const SessionSearchStats& stats);
-  /// With `for_good` its journal is dropped.
+  /// With `for_good` its journal is dropped, and a search that waits for answers does so no more.
   void end_run(const SessionSearch& run, bool for_good);
 
   /// What is kept of a search, in the order in which it was committed.

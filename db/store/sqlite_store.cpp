@@ -67,6 +67,7 @@ StoredEvaluation SqliteStore::put(const EvaluationRecord& record) {
   EvaluationRows rows{connection_, record, search->second};
   rows.variant = put_variant(connection_, rows.search.definition, request.candidate, params);
   const RowId proposal = put_proposal(connection_, record, rows.variant);
+  put_hypothesis(connection_, record, proposal);
   put_evaluation(rows, proposal, put_build(connection_, record, rows.variant));
   put_checks(rows);
   put_measurements(rows);

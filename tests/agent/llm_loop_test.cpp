@@ -468,6 +468,69 @@ TEST_CASE("a search that breaks withdraws its questions, and leaves them where a
   }
 }
 
+/// What is expected of the candidate behind it.
+std::string expecting(const std::string& change, double speedup) {
+  return "```json\n" +
+         Json{{"hypothesis", {{"change", change}, {"why", "it should"}, {"speedup", speedup}}}}.dump() +
+         "\n```\n";
+}
+
+TEST_CASE("what a model expects is kept with what came of it, and later questions show both") {
+  Run run({reply(expecting("no change", 2) + candidate("same")),
+           reply(expecting("break it", 1.5) + candidate("broken")),
+           reply(expecting("mend it", 1.5) + candidate("quick")),
+           reply(expecting("too much", 1e6) + candidate("other"))},
+          [](const EvaluationRequest& request) {
+            if (has(request, "broken")) return failed(Status::incorrect);
+            return timed(has(request, "quick") ? 500 : 1000);
+          });
+  static_cast<void>(run.run());
+  const auto& rows = run.world.store.rows;
+  REQUIRE(rows.size() == 5);
+  CHECK_FALSE(rows[0].hypothesis);
+  REQUIRE(rows[1].hypothesis);
+  CHECK(rows[1].hypothesis->change == "no change");
+  CHECK(rows[1].hypothesis->reason == "it should");
+  CHECK(rows[1].hypothesis->speedup == 2);
+  CHECK(rows[1].hypothesis->parent_ns == 1000);
+  REQUIRE(rows[2].hypothesis);
+  CHECK(rows[2].hypothesis->change == "break it");
+  REQUIRE(rows[3].hypothesis);
+  CHECK_FALSE(rows[3].hypothesis->parent_ns);  // the repaired one had no time
+  CHECK_FALSE(rows[4].hypothesis);             // it was none
+  CHECK_THAT(run.question(1), Catch::Contains("no change: expected to be 2 times as fast as its parent, "
+                                              "measured 1: refuted"));
+  CHECK_THAT(run.question(2), Catch::Contains("break it, because it should: expected to be 1.5 times as fast "
+                                              "as its parent: failed"));
+  CHECK_THAT(run.question(3), Catch::Contains("mend it: expected to be 1.5 times as fast as its parent: not "
+                                              "compared"));
+}
+
+TEST_CASE("no question is asked whose answer no evaluation is left for") {
+  const auto answer = [](const EvaluationRequest& request) {
+    return has(request, "broken") ? failed(Status::compile_error) : timed(1000);
+  };
+  for (const std::int64_t evaluations : {1, 2, 3}) {
+    CAPTURE(evaluations);
+    Run run(std::vector<LlmReply>(9, reply(candidate("broken"))), answer);
+    run.world.options.budgets.max_evaluations = evaluations;
+    CHECK(run.run().stop_reason == "evaluation budget");
+    CHECK(run.model->requests.size() == static_cast<std::size_t>(evaluations) - 1);
+    // What the first exchange was worth is known, though it ended without its repair.
+    CHECK(run.world.store.rewards.count(1) == (evaluations > 1 ? 1U : 0U));
+  }
+  Run unreadable({reply(candidate("good")), reply("No."), reply("No.")}, answer);
+  unreadable.world.options.budgets.max_evaluations = 3;
+  static_cast<void>(unreadable.run());
+  CHECK(unreadable.model->requests.size() == 4);  // an answer without a candidate takes no evaluation
+  Run several(std::vector<LlmReply>(9, reply(candidate("good"))), answer);
+  several.second = std::make_shared<ScriptedModel>(std::vector<LlmReply>(9, reply(candidate("other"))));
+  several.parallel = 2;
+  several.world.options.budgets.max_evaluations = 2;
+  static_cast<void>(several.run());
+  CHECK(several.model->requests.size() + several.second->requests.size() == 1);
+}
+
 TEST_CASE("of two models the one that helps is asked more often") {
   std::vector<LlmReply> good, bad;
   for (int i = 0; i < 40; ++i) {

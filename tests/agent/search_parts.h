@@ -53,7 +53,7 @@ struct SearchParts {
 /// Offers what it was given, and keeps the results that it receives.
 struct ListSource final : CandidateSource {
   void begin(RowId, VariantStore&) override {}
-  std::optional<Offer> poll(bool) override {
+  std::optional<Offer> poll(bool, std::int64_t) override {
     if (offers.empty()) return std::nullopt;
     Offer offer = std::move(offers.front());
     offers.pop_front();

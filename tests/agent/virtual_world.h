@@ -77,6 +77,7 @@ class VectorStore : public VariantStore {
     std::string member = {}, name = {}, proposer = {};
     std::vector<RowId> parents = {};
     std::optional<RowId> llm_call = {};
+    std::optional<Hypothesis> hypothesis = {};
   };
   RowId begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }

@@ -119,6 +119,35 @@ TEST_CASE("what models added is judged by the result, failures included") {
   CHECK(about(insights, "incorrect").text.find("1 of 3 kernels by models") == 0);
 }
 
+TEST_CASE("what models expected is a lesson: what came of each change, and how much to believe") {
+  std::vector<ModelAttempt> attempts{attempt(1, "a", 800), attempt(2, "b", 1100),
+                                     attempt(3, "c", std::nullopt), attempt(4, "d", 900)};
+  for (std::size_t i = 0; i < 3; ++i) {
+    attempts[i].hypothesis =
+        Hypothesis{.change = "wider loads", .reason = "sectors are wasted", .speedup = 1.5};
+    if (attempts[i].score_ns) attempts[i].measured_speedup = 1000 / *attempts[i].score_ns;
+  }
+  const auto insights = learn_attempts(kScope, attempts);
+  CHECK_THAT(about(insights, "variant 1").text,
+             Catch::StartsWith(
+                 "wider loads, because sectors are wasted (improve, against dram_bound): 1.25 times") &&
+                 Catch::EndsWith("; 1.5 times as fast was expected: held"));
+  CHECK_THAT(about(insights, "variant 2").text, Catch::EndsWith("refuted"));
+  CHECK_THAT(about(insights, "variant 3").text, Catch::EndsWith("failed"));
+  CHECK_THAT(about(insights, "variant 4").text,
+             Catch::StartsWith("Stage tiles") && !Catch::Contains("expected"));
+  const db::Insight& all = about(insights, "all models");
+  CHECK(all.kind == "expectation");
+  CHECK(all.tries == 3);
+  CHECK(all.wins == 1);
+  CHECK(all.text ==
+        "of 3 changes whose gain models had stated 1 held, 1 were refuted, 1 failed; those compared were "
+        "expected to "
+        "be 1.5 times as fast on average and were 1.07");
+  for (const db::Insight& insight : learn_attempts(kScope, std::vector{attempt(1, "a", 800)}))
+    CHECK(insight.kind != "expectation");
+}
+
 TEST_CASE("insights are kept by what they are about, and found by any form of their words") {
   const testing::TemporaryFolder folder;
   const auto file = folder / "k.db";

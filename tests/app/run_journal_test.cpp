@@ -2,6 +2,7 @@
 // A search on a pool that goes on where another process of its session ended.
 #include "app/search/run_journal.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -100,6 +101,37 @@ TEST_CASE("a search on a pool that is resumed repeats nothing, and asks for all 
     CHECK(search.store.rows.size() == 60);
     CHECK(search.points().size() == 60);
   }
+}
+
+class SilentClient final : public LlmClient {
+ public:
+  LlmReply ask(const LlmRequest&, const std::atomic<bool>*) override { return {}; }
+};
+
+/// The call that the first question to `asked` is, in a search that asks `models` and whose earlier process asked
+/// `before` as call 101.
+RowId call_of(const std::string& before, const std::vector<std::string>& models, const std::string& asked) {
+  RunJournal journal({}, {{.id = 101, .model = before, .request = "{}", .reply = {}}});
+  for (const std::string& model : models)
+    static_cast<void>(journal.around(std::make_shared<SilentClient>(), model));
+  VectorStore store;
+  return journal.around(store)->begin_llm_call({.search = 1,
+                                                .model = asked,
+                                                .arm = "",
+                                                .credited_arm = "",
+                                                .prompt_version = "",
+                                                .bottleneck = "",
+                                                .request = {}});
+}
+
+TEST_CASE("a question that waits in a mailbox is that mailbox's, also of two with the same last name") {
+  const std::string a = "mailbox:/s/a/box", b = "mailbox:/s/b/box";
+  CHECK(call_of(a, {a, b}, a) == 101);
+  CHECK(call_of(a, {a, b}, b) == 1);
+  CHECK(call_of(b, {a, b}, b) == 101);
+  CHECK(call_of("mailbox:/old/box", {"mailbox:/new/box"}, "mailbox:/new/box") == 101);  // of a configuration
+  CHECK(call_of("mailbox:/old/box", {a, b}, a) == 1);  // which one it was is not known
+  CHECK(call_of("mailbox:/old/box", {"mailbox:/new/other"}, "mailbox:/new/other") == 1);
 }
 
 }  // namespace

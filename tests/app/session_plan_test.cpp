@@ -68,6 +68,24 @@ TEST_CASE("tokens and money are shared by those that ask a model") {
   CHECK(budgets_of(night, night.runs[2], budgets, {}).max_tokens == 0);
 }
 
+TEST_CASE("mailboxes in the folder of a session move with it, each by its own name") {
+  db::Session before;
+  before.folder = "/old";
+  before.runs = {search("a", 1), search("b", 1)};
+  before.runs[0].search = 7;
+  before.runs[0].arguments = {"--algorithm=x",      "--model=mailbox:/old/a/box", "--model",
+                              "mailbox:/old/b/box", "--model=mailbox:/older/box", "--output=/old/k.cu"};
+  before.runs[1].arguments = {"--model=mailbox:/old/a/box"};  // it has not begun
+  const db::Session now = moved(before, "/new");
+  CHECK(now.runs[0].arguments[3] == "mailbox:/new/b/box");
+  const auto renamed = moved_mailboxes(before, now);
+  REQUIRE(renamed.size() == 2);
+  CHECK(renamed[0].search == 7);
+  CHECK(renamed[0].before == "mailbox:/old/a/box");
+  CHECK(renamed[0].now == "mailbox:/new/a/box");
+  CHECK(renamed[1].now == "mailbox:/new/b/box");
+}
+
 TEST_CASE("a result in the journal is the result that was kept") {
   EvaluationResult result;
   result.outcome = {

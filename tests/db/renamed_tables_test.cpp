@@ -87,11 +87,10 @@ std::string columns_kept(const std::string& table) {
 std::map<std::string, std::vector<std::string>> all_rows(const fs::path& file) {
   const bool before = version_of(file) == kBefore;
   std::map<std::string, std::vector<std::string>> tables;
-  for (const std::string& line : rows_of(
-           file,
-           "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text_%' AND "
-           "name NOT IN ('checks', 'check_groups', 'evaluation_checks', 'plans', 'turns', "
-           "'kernel_sets', 'set_searches', 'set_members', 'set_shapes', 'calibrations', 'pool_places')")) {
+  for (const std::string& line :
+       rows_of(file,
+               "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'insights_text_%' AND "
+               "name <> 'checks'")) {
     const std::string table = line.substr(0, line.find(' '));
     tables[before ? present_name_of(table) : table] =
         rows_of(file, fmt::format("SELECT {} FROM {}", columns_kept(table), table));
@@ -113,7 +112,10 @@ TEST_CASE("a database with searches and queues has every row under the new names
   REQUIRE(before.at("search_figures").size() == 2);
   static_cast<void>(upgrade(folder.file()));
   CHECK(integer(folder.file(), "PRAGMA user_version") == schema_version());
-  CHECK((all_rows(folder.file()) == before));
+  auto after = all_rows(folder.file());
+  std::erase_if(after,
+                [&](const auto& table) { return !before.contains(table.first); });  // of later versions
+  CHECK((after == before));
   CHECK(verify(folder.file()).empty());
   CHECK(rows_of(folder.file(),
                 "SELECT r.search_id FROM sessions q JOIN session_searches r ON r.session_id = q.id JOIN "

@@ -170,5 +170,60 @@ TEST_CASE("a session that ended goes on as if no one had asked it to stop") {
   CHECK_FALSE(store.stop_requested(id));
 }
 
+/// A session whose second search has begun, with an answered question and one that is open.
+struct Waiting {
+  Waiting() : store(folder.file()), id(store.create(two_searches())), searches(open_store(folder.file())) {
+    execute(folder.file(), "UPDATE session_searches SET state = 'suspended', search_id = " +
+                               std::to_string(search.search) + " WHERE name = 'b'");
+    searches->end_llm_call(ask("mailbox:/old/box"), {}, 1);
+    static_cast<void>(ask("mailbox:/old/box"));
+    searches->end_search(search.search, "suspended", "answers are awaited", {});
+  }
+  RowId ask(const std::string& model) {
+    return searches->begin_llm_call({.search = search.search,
+                                     .model = model,
+                                     .arm = "improve",
+                                     .credited_arm = "improve",
+                                     .prompt_version = "1",
+                                     .bottleneck = "",
+                                     .request = Json::object()});
+  }
+
+  TemporaryFolder folder;
+  SessionStore store;
+  RowId id;
+  std::unique_ptr<VariantStore> searches;
+  Run search{*searches};
+};
+
+TEST_CASE("a search that nobody goes on with waits for no answer, and its questions are withdrawn") {
+  Waiting waiting;
+  SessionSearch run = waiting.store.read(waiting.id).runs[1];
+  run.state = "suspended";
+  waiting.store.end_run(run, false);
+  CHECK(text(waiting.folder.file(), "SELECT status FROM searches") == "suspended");
+  run.state = "skipped";
+  run.reason = "given up";
+  waiting.store.end_run(run, true);
+  CHECK(text(waiting.folder.file(), "SELECT status || ': ' || reason FROM searches") == "stopped: given up");
+  CHECK(text(waiting.folder.file(), "SELECT group_concat(status || ' ' || message, ',') FROM llm_calls") ==
+        "ok ,withdrawn given up");
+}
+
+TEST_CASE("what a search keeps of a mailbox has the name of the place to which it was moved") {
+  Waiting waiting;
+  Session session = waiting.store.read(waiting.id);
+  session.folder = "/new";
+  waiting.store.move(session,
+                     {{.search = waiting.search.search + 1, .before = "mailbox:/old/box", .now = "no"},
+                      {.search = waiting.search.search, .before = "mailbox:/old", .now = "no"}});
+  CHECK(waiting.store.calls(waiting.search.search).at(1).model == "mailbox:/old/box");
+  waiting.store.move(
+      session, {{.search = waiting.search.search, .before = "mailbox:/old/box", .now = "mailbox:/new/box"}});
+  CHECK(waiting.store.read(waiting.id).folder == "/new");
+  for (const JournalCall& call : waiting.store.calls(waiting.search.search))
+    CHECK(call.model == "mailbox:/new/box");
+}
+
 }  // namespace
 }  // namespace ak::db::test

@@ -93,6 +93,32 @@ TEST_CASE("a replayed model comes from a compile error over a wrong and a slow k
             "SELECT arm, exchanges, calls, output_tokens FROM llm_arms WHERE exchanges > 0 ORDER BY arm") ==
         "explore,1,1,500\r\nimprove,1,3,1500\r\n");
 
+  // What the last one expected is kept next to what came of it, and goes out with all the rest.
+  CHECK(box.query(
+            "SELECT change, expected_speedup, measured_speedup > 0, status, arm FROM hypothesis_results") ==
+        "add vectors of four elements,4,1,ok,explore\r\n");
+  CHECK(box.query("SELECT hypotheses, compared FROM model_expectations") == "1,1\r\n");
+  const std::string file = (box.folder / "trajectories.jsonl").string();
+  const ProgramResult out = box.run({"exchange", "export", "--trajectories", file});
+  INFO(out.out << out.err);
+  CHECK(out.exit_code == 0);
+  CHECK_THAT(out.out, Catch::Contains("4 answers of 1 searches, 4 candidates"));
+  std::istringstream trajectories(read_file(file));
+  std::vector<Json> of_answers;
+  for (std::string text; std::getline(trajectories, text);) of_answers.push_back(parse_json(text));
+  REQUIRE(of_answers.size() == 4);
+  CHECK(of_answers[0]["candidates"][0]["verdict"]["status"] == "compile_error");
+  CHECK(of_answers[1]["parents"][0]["name"] == "llm_1.cu");
+  CHECK(of_answers[3]["candidates"][0]["hypothesis"]["change"] == "add vectors of four elements");
+  CHECK_FALSE(of_answers[3]["candidates"][0]["counters"].empty());
+  CHECK(read_file(file).find(box.folder.path().string()) == std::string::npos);
+  CHECK_THAT(box.run({"exchange", "export", "--trajectories", file}).err, Catch::Contains("--force"));
+  CHECK_THAT(box.run({"exchange", "export", "set/", "--trajectories", file}).err,
+             Catch::Contains("leave folder"));
+  CHECK_THAT(box.run({"exchange", "export"}).err, Catch::Contains("name the folder"));
+  CHECK(box.run({"report", "--format", "markdown"}).out.find("add vectors of four elements") !=
+        std::string::npos);
+
   // What was tried is remembered: it can be found by its words, and the next search learns it.
   const ProgramResult found = box.run({"knowledge", "--search", "vectors threads"});
   INFO(found.out << found.err);

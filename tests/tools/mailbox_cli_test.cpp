@@ -7,6 +7,7 @@
 
 #include "core/text/file.h"
 #include "core/text/json.h"
+#include "db/sqlite.h"
 #include "tests/support/patience.h"
 #include "tests/support/sandbox.h"
 
@@ -128,8 +129,9 @@ TEST_CASE(
   const ProgramResult last = asked.run(Asked::resume(other));
   INFO(last.out << last.err);
   CHECK(last.exit_code == 0);
-  CHECK(Asked::about(other, 5)["state"] == "withdrawn");
-  CHECK_THAT(Asked::about(other, 5)["reason"].get<std::string>(), Contains("its search has ended"));
+  CHECK_FALSE(fs::exists(other / "box" / "0005.json"));  // no evaluation was left for its answer
+  CHECK(asked.query(other, "SELECT DISTINCT model FROM llm_calls") ==
+        "mailbox:" + (other / "box").string() + "\r\n");
   const std::string evaluated = asked.query(
       other,
       "SELECT group_concat(status, ' ') FROM (SELECT e.status FROM evaluations e JOIN proposals p ON p.id = "
@@ -202,6 +204,7 @@ TEST_CASE("a draft is checked as the search will, and what cannot be an answer i
   INFO(good.out << good.err);
   CHECK(good.exit_code == 0);
   CHECK(parse_json(good.out)["candidates"][0]["passed"] == true);
+  CHECK(parse_json(good.out)["candidates"][0]["hypothesis"]["speedup"] == 4);
   const ProgramResult broken = asked.mailbox({"check", sample("1_compile_error"), "--question", place});
   CHECK(broken.exit_code == code(ExitCode::no_kernel));
   CHECK_THAT(broken.out, Contains("identifier \"count\" is undefined"));
@@ -251,6 +254,64 @@ TEST_CASE("two sessions share a mailbox, and each takes its own answers") {
         code(ExitCode::suspended));  // session 1 has no answer yet
   CHECK(Asked::about(one.folder(), 1)["state"] == "open");
   CHECK(Asked::about(one.folder(), 2)["state"] == "open");
+
+  // One that is given up withdraws its own questions.
+  const auto abandon = [&](const std::string& number) {
+    return one.box.run({"session", "abandon", number, "--db", (one.folder() / "ak.db").string()});
+  };
+  const ProgramResult given_up = abandon("1");
+  INFO(given_up.out << given_up.err);
+  CHECK(given_up.exit_code == 0);
+  CHECK_THAT(given_up.out, Contains("finished") && Contains("skipped") && Contains("given up"));
+  CHECK(Asked::about(one.folder(), 1)["state"] == "withdrawn");
+  CHECK(Asked::about(one.folder(), 1)["reason"] == "its session was given up");
+  CHECK(Asked::about(one.folder(), 2)["state"] == "open");
+  CHECK(one.query(one.folder(), "SELECT status FROM searches ORDER BY id") == "stopped\r\nsuspended\r\n");
+  CHECK_THAT(one.run(Asked::resume(one.folder())).out, Contains("is finished"));
+  CHECK_THAT(abandon("1").err, Contains("nothing to give up"));
+  CHECK_THAT(abandon("9").err, Contains("there is no session 9"));
+}
+
+TEST_CASE(
+    "a mailbox that refuses questions suspends a search, and the end of its session's time withdraws them") {
+  Asked asked;
+  const fs::path manifest = asked.folder() / "night.json";
+  Json night = parse_json(R"({"budgets": {"max_minutes": 480}, "runs": [{"algorithm": "vector_add",
+      "shape": {"N": 1000}, "device": "emulator", "arch": "sm_80", "deterministic": true, "seed": 5,
+      "proposer": "llm", "mailbox_wait": "session", "max_evaluations": 9}]})");
+  night["runs"][0]["model"] = "mailbox:" + (asked.folder() / "box").string();
+  write_file_atomically(manifest, night.dump());
+  const std::string database = (asked.folder() / "ak.db").string();
+  const auto resume = [&] {
+    return asked.box.run({"session", "resume", "1", "--foreground", "--db", database});
+  };
+  const ProgramResult start = asked.box.run({"session", "start", manifest.string(), "--foreground", "--db",
+                                             database, "--output-folder", asked.folder().string()});
+  INFO(start.out << start.err);
+  REQUIRE(start.exit_code == code(ExitCode::suspended));
+  REQUIRE(asked.answer(asked.folder(), 1, "4_fast").exit_code == 0);
+  // Stands for a disk that was filled up meanwhile.
+  const fs::path in_the_way = asked.folder() / "box" / "0002.parent.cu";
+  fs::create_directories(in_the_way / "full");
+  const ProgramResult refused = resume();
+  INFO(refused.out << refused.err);
+  CHECK(refused.exit_code == code(ExitCode::suspended));
+  CHECK_THAT(refused.err, Contains("a question waits until the mailbox can be written"));
+  CHECK_THAT(refused.out, Contains("no question of it lies in"));
+  CHECK(asked.query(asked.folder(), "SELECT status FROM llm_calls ORDER BY id") == "ok\r\nsent\r\n");
+  fs::remove_all(in_the_way);
+  REQUIRE(resume().exit_code == code(ExitCode::suspended));
+  REQUIRE(Asked::about(asked.folder(), 2)["state"] == "open");
+
+  db::Connection(database, db::OpenMode::create)
+      .execute("UPDATE session_searches SET spent_ms = 480 * 60000");
+  const ProgramResult late = resume();
+  INFO(late.out << late.err);
+  CHECK(late.exit_code == 0);
+  CHECK(Asked::about(asked.folder(), 2)["state"] == "withdrawn");
+  CHECK(Asked::about(asked.folder(), 2)["reason"] == "the session had no time left");
+  CHECK(asked.query(asked.folder(), "SELECT state FROM session_searches") == "skipped\r\n");
+  CHECK(asked.query(asked.folder(), "SELECT status FROM searches") == "stopped\r\n");
 }
 
 TEST_CASE("a search outside of a session cannot be suspended") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/exchange/exchange.h"
+#include "app/exchange/trajectories.h"
 #include "app/problem/board_import.h"
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
@@ -23,7 +24,10 @@ constexpr const char* kDataSetExportExamples =
     "Examples:\n"
     "  alphakernel exchange export dataset/   # definitions, workloads, solutions and traces of the "
     "database\n"
-    "  alphakernel exchange export dataset/ --problems tasks/    # with the problem folders of a benchmark\n";
+    "  alphakernel exchange export dataset/ --problems tasks/    # with the problem folders of a benchmark\n"
+    "  alphakernel exchange export --trajectories answers.jsonl   # what models were asked, answered and got "
+    "for "
+    "it\n";
 constexpr const char* kDataSetImportExamples =
     "Examples:\n"
     "  alphakernel exchange import dataset/ --db new.db\n"
@@ -141,7 +145,8 @@ int import_tasks(const app::BoardFiles& files, const fs::path& output, const std
 }
 
 struct ExchangeFlags {
-  std::string folder, database, problems, python;
+  std::string folder, database, problems, python, trajectories;
+  std::optional<RowId> search;
   bool json = false, all = false, force = false;
   double limit_s = static_cast<double>(app::kDescribeLimit.count());
 };
@@ -152,18 +157,23 @@ struct ExchangeVerbs {
 };
 
 ExchangeVerbs add_exchange_verbs(CLI::App& app, ExchangeFlags& flags) {
-  const auto add = [&](const char* name, const char* summary, const char* examples) {
+  const auto add = [&](const char* name, const char* summary, const char* examples,
+                       bool needs_folder = true) {
     CLI::App* sub = add_subcommand(app, name, summary, examples);
-    sub->add_option("folder", flags.folder, "the data set")->required();
+    sub->add_option("folder", flags.folder, "the data set")->required(needs_folder);
     sub->add_flag("--json", flags.json, "print JSON");
     return sub;
   };
-  CLI::App* const to = add("export", "Write the database as a data set.", kDataSetExportExamples);
+  CLI::App* const to = add("export", "Write the database as a data set.", kDataSetExportExamples, false);
   CLI::App* const from = add("import", "Read a data set into the database.", kDataSetImportExamples);
   CLI::App* const only =
       add("check", "Check a data set; exit code 3 where something breaks the rules.", kDataSetCheckExamples);
   to->add_flag("--all", flags.all, "write variants that failed, too");
-  to->add_flag("--force", flags.force, "write into a folder that is not empty");
+  to->add_flag("--force", flags.force, "write into a folder that is not empty, or over a file");
+  to->add_option("--trajectories", flags.trajectories,
+                 "write questions, answers and what came of them into this file instead, a line of JSON an "
+                 "answer, without keys and paths of this machine");
+  add_integer(*to, "--search", kAnyNumber, into(flags.search), "with --trajectories: of this search alone");
   to->add_option("--problems", flags.problems,
                  "a problem folder of yours, or a folder of such: definitions of these become solutions that "
                  "can be called");
@@ -196,6 +206,30 @@ int export_set(const fs::path& database, const ExchangeFlags& flags) {
   return 0;
 }
 
+int write_trajectories(const fs::path& database, const ExchangeFlags& flags) {
+  const fs::path file = flags.trajectories;
+  if (!flags.folder.empty() || flags.all || !flags.problems.empty())
+    fail(ExitCode::usage,
+         "--trajectories writes one file, and no data set: leave folder, --all and --problems out");
+  if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
+  if (!flags.force && fs::exists(file))
+    fail(ExitCode::output, "{} is there; --force replaces it", file.string());
+  const app::TrajectoryReport report = app::export_trajectories(database, file, flags.search);
+  if (flags.json)
+    fmt::print("{}\n", Json{{"answers", report.answers},
+                            {"candidates", report.candidates},
+                            {"searches", report.searches},
+                            {"without_keys", report.keys},
+                            {"without_paths", report.paths}}
+                           .dump());
+  else
+    fmt::print(
+        "{}: {} answers of {} searches, {} candidates; {} texts without what looked like a key, {} without a "
+        "path of a machine\n",
+        file.string(), report.answers, report.searches, report.candidates, report.keys, report.paths);
+  return 0;
+}
+
 int run_exchange(const app::Arguments& arguments) {
   CLI::App app{
       "Exchange data sets with programs that know FlashInfer-Bench's files: definitions, workloads, "
@@ -206,11 +240,16 @@ int run_exchange(const app::Arguments& arguments) {
   ExchangeFlags flags;
   const ExchangeVerbs verbs = add_exchange_verbs(app, flags);
   if (!parse(app, arguments)) return 0;
+  const bool trajectories = !flags.trajectories.empty();
+  if (flags.folder.empty() && !trajectories)
+    fail(ExitCode::usage,
+         "name the folder of the data set, such as dataset/, or give --trajectories FILE.jsonl");
+  if (flags.search && !trajectories) fail(ExitCode::usage, "--search is for --trajectories FILE.jsonl");
   if (verbs.only->parsed()) return check(flags.folder, flags.json);
   if (verbs.from->parsed() && !flags.problems.empty())
     return import_tasks(files_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
   const fs::path file = app::database_file(flags.database, app::load_config());
-  if (verbs.to->parsed()) return export_set(file, flags);
+  if (verbs.to->parsed()) return trajectories ? write_trajectories(file, flags) : export_set(file, flags);
   const app::ExchangeReport report = app::import_exchange(flags.folder, file);
   require_content(report, flags.folder);
   print_report(report, flags.folder, flags.json);

@@ -167,6 +167,10 @@ Json checked_json(const app::AnswerCheck& check) {
   for (const app::CheckedCandidate& one : check.candidates) {
     Json json{{"name", one.name}, {"form", one.form}, {"passed", one.passed}};
     if (!one.input_error.empty()) json["error"] = one.input_error;
+    if (const auto& stated = one.hypothesis)
+      json["hypothesis"] = {
+          {"change", stated->change}, {"why", stated->reason}, {"speedup", stated->speedup}};
+    if (!one.hypothesis_error.empty()) json["hypothesis_error"] = one.hypothesis_error;
     if (one.result) json["evaluation"] = app::evaluation_json(*one.result);
     candidates.push_back(std::move(json));
   }
@@ -182,6 +186,11 @@ void print_checked(const app::AnswerCheck& check) {
                                             *one.result));
     else
       fmt::print("{}: no candidate: {}\n", one.name, one.input_error);
+    if (const auto& stated = one.hypothesis)
+      fmt::print("{}: expected to be {:.3g} times as fast as its parent: {}, because {}\n", one.name,
+                 stated->speedup, stated->change, stated->reason);
+    if (!one.hypothesis_error.empty())
+      fmt::print("{}: what it expects would not be kept: {}\n", one.name, one.hypothesis_error);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "app/session/session_abandonment.h"
 #include "app/session/session_home.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_plan.h"
@@ -43,6 +44,8 @@ constexpr const char* kHelp =
     "       alphakernel session status [N] [--watch] [--json] [--all]\n"
     "       alphakernel session stop N                       # cleanly: the best kernels are written\n"
     "       alphakernel session resume N [--foreground]      # after stop, kill -9, a reboot or a lost GPU\n"
+    "       alphakernel session abandon N                    # nobody will resume it: its questions are "
+    "withdrawn\n"
     "       alphakernel session log [N] [--follow]\n\n"
     "A manifest:\n"
     "  {\"budgets\": {\"max_minutes\": 480, \"max_cost_usd\": 20},\n"
@@ -460,7 +463,8 @@ int resume(const app::Arguments& arguments) {
     fail(ExitCode::usage, "session {} is a job of Slurm: leave --foreground and --folder out", *common.id);
   if (!folder.empty()) {
     if (!fs::is_directory(folder)) fail(ExitCode::bad_input, "there is no folder {}", folder);
-    store.move(app::moved(session, fs::canonical(folder)));
+    const db::Session now = app::moved(session, fs::canonical(folder));
+    store.move(now, app::moved_mailboxes(session, now));
   }
   if (slurm) app::check_no_job(database, *common.id);
   store.queue(*common.id);
@@ -469,6 +473,21 @@ int resume(const app::Arguments& arguments) {
     return 0;
   }
   return launch(database, *common.id, common);
+}
+
+int abandon(const app::Arguments& arguments) {
+  CLI::App app{"Give up a session that does not run: its questions are withdrawn, and none resumes it.",
+               "alphakernel session abandon"};
+  Common common;
+  if (!parse_numbered(app, arguments, common, true)) return 0;
+  const fs::path database = common.file();
+  if (app::runs_in_slurm(database, *common.id)) app::check_no_job(database, *common.id);
+  app::abandon_session(database, *common.id);
+  db::SessionStore store(database, db::OpenMode::read_only);
+  const db::Session session = store.read(*common.id);
+  static_cast<void>(app::bring_home(session, database));
+  fmt::print("{}", app::status_text(session, false));
+  return 0;
 }
 
 int log(const app::Arguments& arguments) {
@@ -512,6 +531,7 @@ int run_session(const app::Arguments& arguments) {
                                            Verb{"status", "show the state of one", status},
                                            Verb{"stop", "end one cleanly", stop},
                                            Verb{"resume", "continue one", resume},
+                                           Verb{"abandon", "give one up", abandon},
                                            Verb{"log", "print what one said", log},
                                            Verb{"work", "", work},
                                            Verb{"job", "", job}};
@@ -524,7 +544,8 @@ int run_session(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kSessionVerb{"session", "run a queue of searches overnight: start, status, stop, resume, log",
+const Verb kSessionVerb{"session",
+                        "run a queue of searches overnight: start, status, stop, resume, abandon, log",
                         run_session, kFindVerbs};
 
 }  // namespace ak::tools

@@ -125,7 +125,7 @@ LlmReply ReplayClient::ask(const LlmRequest& request, const std::atomic<bool>*) 
   return reply;
 }
 
-void ReplayClient::pass_over() { next_ = std::min(next_ + 1, replies_.size()); }
+void ReplayClient::pass_over(const LlmReply&) { next_ = std::min(next_ + 1, replies_.size()); }
 
 RecordingClient::RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file)
     : client_(std::move(client)), file_(std::move(file)) {

@@ -20,7 +20,7 @@ class ReplayClient final : public LlmClient {
   /// Throws Error(bad_input) naming the line.
   explicit ReplayClient(const std::filesystem::path& file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
-  void pass_over() override;
+  void pass_over(const LlmReply& known) override;
 
  private:
   std::vector<LlmReply> replies_;
@@ -33,7 +33,7 @@ class RecordingClient final : public LlmClient {
   /// Throws Error(output) when the file cannot be written.
   RecordingClient(std::shared_ptr<LlmClient> client, std::filesystem::path file);
   [[nodiscard]] LlmReply ask(const LlmRequest& request, const std::atomic<bool>* cancelled) override;
-  void pass_over() override { client_->pass_over(); }
+  void pass_over(const LlmReply& known) override { client_->pass_over(known); }
   [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
   [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
   void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }

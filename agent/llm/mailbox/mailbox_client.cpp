@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -44,9 +45,15 @@ LlmReply failed(LlmFault fault, std::string message) {
   return {.text = "", .failure = LlmFailure{fault, std::move(message)}};
 }
 
-std::string withdrawal(const MailQuestion& question) {
-  return fmt::format("question {}{}{}", question.name(), question.reason.empty() ? "" : ": ",
-                     question.reason);
+/// With the reason, where its file says one by now.
+std::string withdrawal(const Mailbox& mailbox, const MailQuestion& asked) {
+  std::string reason;
+  try {
+    reason = mailbox.question(asked.number).reason;
+  } catch (const Error&) {
+    // Whoever declined it has broken its file, too.
+  }
+  return fmt::format("question {}{}{}", asked.name(), reason.empty() ? "" : ": ", reason);
 }
 
 /// A request that is not of a search names itself by what it says. What looks like a key is in no file.
@@ -87,18 +94,36 @@ std::string question_text(const MailQuestion& question, const LlmRequest& reques
 }
 
 LlmReply MailboxClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {
-  LlmReply reply;
-  try {
-    const MailQuestion question = mailbox_.post(
-        about_of(request), [&](const MailQuestion& asked) { return question_text(asked, request); });
-    reply = await(question, cancelled);
-  } catch (const Error& error) {
-    reply = failed(LlmFault::unreachable, redact(error.what()));
-  }
+  mark_taken();
+  const auto question = post(request, cancelled);
+  LlmReply reply = question ? await(*question, cancelled)
+                            : failed(LlmFault::cancelled, "the question could not be put into the mailbox");
   waiting_ = false;
   estimate_usage(request, reply.ok(), reply);
   if (reply.ok()) reply.cost_usd = model_.cost_usd(reply.usage);
   return reply;
+}
+
+/// Until the folder takes it; nothing where nobody is to wait for that. Why it does not is said once.
+std::optional<MailQuestion> MailboxClient::post(const LlmRequest& request,
+                                                const std::atomic<bool>* cancelled) {
+  auto next = steady_clock::now();
+  std::string told;
+  for (;; std::this_thread::sleep_for(timing_.poll)) {
+    if (steady_clock::now() >= next) {
+      try {
+        return mailbox_.post(about_of(request),
+                             [&](const MailQuestion& asked) { return question_text(asked, request); });
+      } catch (const Error& error) {
+        waiting_ = true;
+        const std::string problem = redact(error.what());
+        if (problem != std::exchange(told, problem))
+          print_stderr("note: a question waits until the mailbox can be written: {}\n", problem);
+      }
+      next = steady_clock::now() + timing_.again;
+    }
+    if (cancelled != nullptr && cancelled->load()) return std::nullopt;
+  }
 }
 
 /// Until there is an answer that can be taken, or nobody is to wait for it. What is wrong with one is said once.
@@ -121,7 +146,7 @@ LlmReply MailboxClient::await(const MailQuestion& question, const std::atomic<bo
       print_stderr("note: {} is not taken: {}; replace it\n",
                    mailbox_.file(question.number, "answer.md").string(), answer.problem);
     if (answer.state == AnswerLook::State::absent && mailbox_.is_withdrawn(question))
-      return failed(LlmFault::withdrawn, redact(withdrawal(mailbox_.question(question.number))));
+      return failed(LlmFault::withdrawn, redact(withdrawal(mailbox_, question)));
     if (cancelled != nullptr && cancelled->load())
       return failed(LlmFault::cancelled, fmt::format("question {} stays in the mailbox", question.name()));
     std::this_thread::sleep_for(timing_.poll);
@@ -129,25 +154,62 @@ LlmReply MailboxClient::await(const MailQuestion& question, const std::atomic<bo
 }
 
 /// Marking it is for those who look at the folder: a disk that is full or read-only by now loses no answer.
-LlmReply MailboxClient::take(const MailQuestion& question, const AnswerLook& answer) const {
+LlmReply MailboxClient::take(const MailQuestion& question, const AnswerLook& answer) {
   LlmReply reply{.text = redact(answer.text), .stop = LlmStop::end};
   reply.raw = reply.text;
   reply.request_id =
       answer.by.empty() ? question.name() : fmt::format("{} by {}", question.name(), answer.by);
-  try {
-    if (question.is_open()) mailbox_.note_taken(question, answer);
-  } catch (const Error& error) {
-    reply.note = redact(error.what());
+  if (!question.is_open()) return reply;
+  {
+    const std::lock_guard lock(mutex_);
+    taken_.push_back({question, answer});
   }
+  mark_taken();
+  if (was_taken(question))
+    reply.note = fmt::format("{} does not say yet that its answer was taken: the mailbox cannot be written",
+                             question.name());
   return reply;
 }
 
+/// What the folder refuses is tried again with the next question, and at the end.
+void MailboxClient::mark_taken() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(taken_, [this](const Taken& taken) {
+    try {
+      mailbox_.note_taken(taken.question, taken.answer);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  });
+}
+
+bool MailboxClient::was_taken(const MailQuestion& question) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(taken_, [&](const Taken& taken) { return taken.question.id == question.id; });
+}
+
+/// The process that took the answer may have ended before its question could say so.
+void MailboxClient::pass_over(const LlmReply& known) {
+  const std::string name = known.request_id.substr(0, known.request_id.find(' '));
+  try {
+    const MailQuestion question = mailbox_.question(mail_place(name.substr(0, name.find('-'))).number);
+    const AnswerLook answer = mailbox_.answer_to(question);
+    if (question.name() == name && answer.state == AnswerLook::State::ready &&
+        redact(answer.text) == known.text)
+      static_cast<void>(take(question, answer));
+  } catch (const Error&) {
+    // No answer of a mailbox, or its folder is away by now.
+  }
+}
+
 void MailboxClient::withdraw(const QuestionName& name, std::string_view why) {
+  mark_taken();
   try {
     std::vector<MailFault> faults;
     for (const MailQuestion& question : mailbox_.questions(faults)) {
       const bool meant = question.search == name.search && (name.id.empty() || question.id == name.id);
-      if (!meant || !question.is_open()) continue;
+      if (!meant || !question.is_open() || was_taken(question)) continue;
       if (!name.id.empty() && mailbox_.answer_to(question).state == AnswerLook::State::ready) continue;
       mailbox_.withdraw(question, why);
       print_stderr("note: question {} is withdrawn: {}\n", question.name(), why);

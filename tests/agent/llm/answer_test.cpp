@@ -174,5 +174,96 @@ TEST_CASE("what does not fit is taken out of the middle, and the gap is named") 
   CHECK(fitted(std::string(4000, 'x'), 10).size() < 100);
 }
 
+std::string stated(const std::string& change, const std::string& speedup = "1.3") {
+  return "```json\n{\"hypothesis\": {\"change\": \"" + change +
+         "\", \"why\": \"w\", \"speedup\": " + speedup + "}}\n```\n";
+}
+
+std::string block(const std::string& source) { return "```cuda\n" + source + "```\n"; }
+
+TEST_CASE("a hypothesis is of the candidate behind it") {
+  const ProposedCandidate one = read_one("I would.\n" + stated("wider") + block(kSource));
+  REQUIRE(one.hypothesis);
+  CHECK(one.hypothesis->change == "wider");
+  CHECK(one.hypothesis->reason == "w");
+  CHECK(one.hypothesis->speedup == 1.3);
+  CHECK_FALSE(one.hypothesis->parent_ns);
+
+  const std::string several = stated("a") + block(kSource) + block(kSource) + stated("b") + stated("c") +
+                              block(kSource) + stated("too late");
+  const auto all = read_all(several, 3);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].hypothesis->change == "a");
+  CHECK_FALSE(all[1].hypothesis);  // that before it is of the first
+  CHECK(all[2].hypothesis->change == "c");
+  const auto last = read_all(several, 2);  // the first is not taken, and keeps what is its own
+  CHECK_FALSE(last[0].hypothesis);
+}
+
+TEST_CASE("a hypothesis of edits and of one point may stand anywhere, and several points have none") {
+  const std::string edit = "<<<<<<< SEARCH\n  a[1] = 1;\n=======\n  a[1] = 2;\n>>>>>>> REPLACE\n";
+  for (const std::string& answer : {stated("x") + edit, edit + stated("x"),
+                                    stated("x") + "```json\n{\"tunables\": {\"BLOCK\": 256}}\n```",
+                                    "```json\n{\"tunables\": {\"BLOCK\": 256}}\n```\n" + stated("x")}) {
+    INFO(answer);
+    CHECK(read_one(answer).hypothesis->change == "x");
+  }
+  for (const ProposedCandidate& point :
+       read_all(stated("x") + "```json\n{\"points\": [{\"BLOCK\": 256}, {\"BLOCK\": 128}]}\n```", 8))
+    CHECK_FALSE(point.hypothesis);
+}
+
+TEST_CASE("what is no hypothesis is named, and its candidate taken all the same") {
+  struct Row {
+    std::string statement, words;
+  };
+  const auto of = [](const std::string& members) { return "{\"hypothesis\": {" + members + "}}"; };
+  const std::string good = "\"change\": \"c\", \"why\": \"w\", \"speedup\": 2";
+  const std::vector<Row> rows{
+      {of("\"change\": \"c\", \"why\": \"w\""), "speedup"},
+      {of("\"change\": \"c\", \"speedup\": 2"), "why"},
+      {of(good + ", \"sure\": true"), "unknown key 'sure'"},
+      {of(good + ", \"speedup\": 3"), "speedup"},
+      {"{\"hypothesis\": {" + good + "}, \"tunable\": 1}", "unknown key 'tunable'"},
+      {of("\"change\": \"\", \"why\": \"w\", \"speedup\": 2"), "expected a sentence"},
+      {of("\"change\": \" \\n\\u001b \", \"why\": \"w\", \"speedup\": 0"), "expected a sentence"},
+      {of("\"change\": 7, \"why\": \"w\", \"speedup\": 2"), "change"},
+      {of("\"change\": \"c\", \"why\": \"w\", \"speedup\": \"2\""), "speedup"},
+      {of("\"change\": \"c\", \"why\": \"w\", \"speedup\": 0"), "from 0.01 to 100"},
+      {of("\"change\": \"c\", \"why\": \"w\", \"speedup\": -1"), "from 0.01 to 100"},
+      {of("\"change\": \"c\", \"why\": \"w\", \"speedup\": 1e400"), "not JSON"},
+      {of("\"change\": \"" + std::string(161, 'x') + "\", \"why\": \"w\", \"speedup\": 2"),
+       "at most 160 bytes"},
+      {of("\"change\": \"c\", \"why\": \"" + std::string(241, 'x') + "\", \"speedup\": 2"),
+       "at most 240 bytes"},
+      {of("\"change\": \"c\", \"why\": \"" + std::string(9000, 'x') + "\", \"speedup\": 2"),
+       "at most 4096 bytes"},
+      {"{\"hypothesis\": [" + std::string(3000, '['), "not JSON"},
+      {"{\"hypothesis\": 1}", "hypothesis"}};
+  for (const Row& row : rows) {
+    INFO(row.statement);
+    const ProposedCandidate one = read_one("```json\n" + row.statement + "\n```\n" + block(kSource));
+    CHECK_FALSE(one.hypothesis);
+    CHECK_THAT(one.hypothesis_error, Catch::Contains(row.words));
+    CHECK(one.hypothesis_error.find('\x1b') == std::string::npos);
+  }
+  const ProposedCandidate none = read_one(block(kSource));
+  CHECK_FALSE(none.hypothesis);
+  CHECK(none.hypothesis_error.empty());
+}
+
+TEST_CASE("words of a hypothesis are one line that obeys nobody") {
+  const ProposedCandidate one = read_one(stated("a\\nend data\\u001b[31m\\u202e  b ") + block(kSource));
+  REQUIRE(one.hypothesis);
+  CHECK(one.hypothesis->change.starts_with("a end data"));
+  CHECK(one.hypothesis->change.ends_with("b"));
+  for (const char* bad : {"\n", "\x1b", "\xe2\x80\xae"})
+    CHECK(one.hypothesis->change.find(bad) == std::string::npos);
+}
+
+TEST_CASE("an answer that holds nothing but a hypothesis has no candidate") {
+  CHECK_THAT(input_error_of(stated("x")), Catch::Contains("no fenced block begins with a launch plan"));
+}
+
 }  // namespace
 }  // namespace ak::agent

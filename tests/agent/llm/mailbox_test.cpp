@@ -2,10 +2,12 @@
 // Questions and answers as files, and everything that may lie in a folder that others write.
 #include "agent/llm/mailbox/mailbox.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <fstream>
 #include <future>
 #include <set>
@@ -27,7 +29,7 @@ using State = AnswerLook::State;
 
 const ModelEntry kPriced{
     .provider = "mailbox", .name = "box", .price = ModelPrice{.input = 1e6, .output = 0}};
-constexpr MailTiming kQuick{.poll = 1ms, .settle = 5ms};
+constexpr MailTiming kQuick{.poll = 1ms, .again = 2ms, .settle = 5ms};
 
 LlmRequest request(const std::string& id = "call1") {
   LlmRequest made{
@@ -58,6 +60,26 @@ struct Box {
 
   Box() { mailbox.require_writable(); }
   ~Box() { cancelled = true; }
+};
+
+/// While it lives no file of this process gets longer than a few bytes. One is opened, and none is printed to.
+class FullDisk {
+ public:
+  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit full{.rlim_cur = 8, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
 };
 
 TEST_CASE("a question is whole when it is there, and an answer beside it ends the wait") {
@@ -289,20 +311,75 @@ TEST_CASE("the folder of a mailbox is the same with and without a stroke at its 
   CHECK(mailbox_folder("openai:box").empty());
 }
 
-TEST_CASE("a mailbox that cannot be written is refused before the run, and a failure that may pass later") {
+TEST_CASE("a mailbox that cannot be written is refused before the run") {
   Box box;
   box.write("file", "");
   CHECK_THROWS_AS(open_model("mailbox:" + (box.mailbox.folder() / "file" / "box").string(), {}), Error);
   CHECK_THROWS_WITH(open_model("mailbox:", {}), Contains("mailbox:FOLDER"));
   CHECK(open_model("mailbox:" + (box.folder.path() / "new").string(), {}).client->keeps_questions());
   CHECK(fs::is_directory(box.folder.path() / "new"));
+}
 
+TEST_CASE("a folder that refuses a question for a while is waited for as its answer is") {
+  Box box;
   // Stands for a disk that was filled up.
-  MailboxClient full(box.mailbox.folder() / "file" / "box", {}, kQuick);
-  const LlmReply reply = full.ask(request(), nullptr);
-  REQUIRE(reply.failure);
-  CHECK(reply.failure->fault == LlmFault::unreachable);
-  CHECK(info(reply.failure->fault).retry);
+  const fs::path away = box.mailbox.folder() / "full";
+  box.write("full", "");
+  MailboxClient client(away, {}, kQuick);
+  auto reply = std::async(std::launch::async, [&] { return client.ask(request(), &box.cancelled); });
+  REQUIRE(testing::in_the_end([&] { return client.is_waiting(); }));
+  CHECK(reply.wait_for(10 * kQuick.again) == std::future_status::timeout);
+  fs::remove(away);
+  Mailbox(away).require_writable();
+  REQUIRE(testing::in_the_end([&] { return fs::exists(away / "0001.question.md"); }));
+  Mailbox(away).answer(Mailbox(away).question(1), "", "at last", false);
+  CHECK(reply.get().text == "at last");
+
+  MailboxClient nowhere(box.mailbox.folder() / "0001.json" / "box", {}, kQuick);
+  box.cancelled = true;
+  const LlmReply none = nowhere.ask(request(), &box.cancelled);
+  REQUIRE(none.failure);
+  CHECK(none.failure->fault == LlmFault::cancelled);  // so it is asked again by the next process
+}
+
+TEST_CASE("that an answer was taken is said as soon as the disk has room for it") {
+  Box box;
+  static_cast<void>(box.post());
+  box.mailbox.answer(box.mailbox.question(1), "a person", "the answer", false);
+  {
+    // The limit stands for the disk: writes beyond it fail as they do when no block is left.
+    const FullDisk full;
+    const LlmReply reply = box.ask().get();
+    CHECK(reply.text == "the answer");
+    CHECK_THAT(reply.note, Contains("0001-call1"));
+    CHECK(box.mailbox.question(1).is_open());
+    box.client.withdraw({.search = "search1", .id = ""}, "its search has ended");
+  }
+  CHECK(box.mailbox.question(1).is_open());  // it was answered, so it is not withdrawn
+  box.client.withdraw({.search = "search1", .id = ""}, "its search has ended");
+  CHECK(box.mailbox.question(1).state == "answered");
+  CHECK(box.json(1)["by"] == "a person");
+}
+
+TEST_CASE("who goes on for a process that could not say so says that an answer was taken") {
+  Box box;
+  static_cast<void>(box.post());
+  box.mailbox.answer(box.mailbox.question(1), "", "the answer", false);
+  auto first = std::make_unique<MailboxClient>(box.mailbox.folder(), ModelEntry{}, kQuick);
+  LlmReply taken;
+  {
+    const FullDisk full;
+    taken = first->ask(request(), nullptr);
+    first.reset();
+  }
+  CHECK(box.mailbox.question(1).is_open());
+  LlmReply other = taken;
+  other.text = "of another mailbox";
+  box.client.pass_over(other);
+  CHECK(box.mailbox.question(1).is_open());
+  box.client.pass_over(taken);
+  CHECK(box.mailbox.question(1).state == "answered");
+  box.client.pass_over({.text = "of a provider", .request_id = "req_1"});
 }
 
 TEST_CASE("a question stays when the process that asked it ends") {

@@ -19,6 +19,23 @@ WHERE i.kind = 'attempt' AND i.ratio > 0 AND abs(ln(max(i.ratio, 1e-9))) > 0.02
   AND i.algorithm IN (SELECT d.problem FROM searches s JOIN definitions d ON d.id = s.definition_id WHERE s.id IN (SELECT id FROM report_searches))
 ORDER BY i.ratio LIMIT 12;
 
+-- @expectations What models expected of their changes, and what came of it
+SELECT model, device_kind AS device, hypotheses, held, partly, refuted, failed,
+       quantity(mean_expected, 'ratio') AS expected, quantity(mean_measured, 'ratio') AS measured
+FROM (SELECT model, device_kind, count(*) AS hypotheses, sum(verdict = 'held') AS held, sum(verdict = 'partly') AS partly,
+             sum(verdict = 'refuted') AS refuted, sum(verdict = 'failed') AS failed,
+             exp(avg(ln(expected_speedup)) FILTER (WHERE measured_speedup IS NOT NULL)) AS mean_expected,
+             exp(avg(ln(measured_speedup))) AS mean_measured
+      FROM hypothesis_results WHERE search IN (SELECT id FROM report_searches) GROUP BY model, device_kind)
+ORDER BY hypotheses DESC, model LIMIT 20;
+
+-- @hypotheses The stated gains that were farthest from what was measured
+SELECT change, reason AS why, quantity(expected_speedup, 'ratio') AS expected, quantity(measured_speedup, 'ratio') AS measured, verdict,
+       parent, variant, model
+FROM hypothesis_results
+WHERE search IN (SELECT id FROM report_searches) AND measured_speedup IS NOT NULL
+ORDER BY abs(ln(measured_speedup / expected_speedup)) DESC, hypothesis LIMIT 12;
+
 -- @heat Best time over two tunables of the source that was searched most
 WITH points AS (
   SELECT v.source_id, v.name, v.tunables, e.score_ns FROM evaluations e JOIN variants v ON v.id = e.variant_id JOIN devices d ON d.id = e.device_id AND d.kind = 'cuda'
