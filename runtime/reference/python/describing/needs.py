@@ -17,6 +17,7 @@ ELEMENTS = 8  # single ones that are tried besides corners, of which a triangle 
 CORNERS = 8
 PLACES = 6  # along an axis of which all seem to be needed (chosen)
 OPERATORS = 200000  # that all trials of a task may run: some seconds (chosen)
+BYTES = 1 << 16  # of inputs and weights that a trial takes, as long as an operator on little (chosen)
 CASES = 3
 UNKNOWN = None
 # Where both occur, values may decide which others are read.
@@ -185,6 +186,7 @@ class Needs:
         operators = {step.operator for step in probes[0].steps}
         self.decides = not operators.isdisjoint(DECIDING) and not operators.isdisjoint(INDEXING)
         self.budget = 0 if reads_numbers else OPERATORS
+        self.trial = len(probes[0].steps) + probes[0].bytes // BYTES
 
     def _at(self, index):
         if index not in self.cases:
@@ -226,7 +228,7 @@ class Needs:
     def _affords(self, sizes, places_tried):
         """Takes trials at so many sizes from the budget."""
         trials = sizes * CASES * (places_tried + ELEMENTS)
-        self.budget -= trials * len(self.probes[0].steps)
+        self.budget -= trials * self.trial
         return self.budget >= 0
 
     def _sizes(self, name, shapes, index, partly=None):
