@@ -158,7 +158,7 @@ bool Confirmation::held_out(LoopResult& result) {
       report.passed = wrong == false;
       if (!wrong)
         report.note =
-            fmt::format("of the workers elsewhere one finds {}, and another does not", words(outcome));
+            fmt::format("a worker elsewhere finds {}, and no other device decided it", words(outcome));
       return !wrong.value_or(false);
     }
     commit_(*completed, nullptr, "held_out");
@@ -170,13 +170,14 @@ bool Confirmation::held_out(LoopResult& result) {
 }
 
 /// Whether a fault is the champion's, by those that may be asked beside the place that found it; nothing: as many say the
-/// one as the other. A device of this machine outweighs it.
+/// one as the other, or none of them answered. A device of this machine outweighs it.
 std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& result) {
   constexpr int kOwnWeight = 2;
   int wrong = 1, right = 0;
   std::string who_passed;
   std::vector<Completed> answers;
-  for (const PoolPlace& place : second_opinions(evaluator_.pool_places(), found.result.place)) {
+  const std::vector<PoolPlace> others = second_opinions(evaluator_.pool_places(), found.result.place);
+  for (const PoolPlace& place : others) {
     if (wrong > right + 1) break;
     EvaluationRequest request = found.request;
     request.place = place.place;
@@ -191,6 +192,9 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
     }
     answers.push_back(*std::move(answer));
   }
+  // Who stands alone where others could have been asked decides nothing.
+  const bool alone = wrong == 1 && !others.empty();
+  const bool is_wrong = wrong > right && !alone;
   if (right > wrong)
     result.deviations.push_back({.place = found.result.place,
                                  .agrees = false,
@@ -199,10 +203,10 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
                                                      words(found.result.outcome))});
   answers.insert(answers.begin(), std::move(found));
   for (Completed& answer : answers) {
-    if (right >= wrong) disbelieve(answer);
+    if (!is_wrong) disbelieve(answer);
     commit_(answer, nullptr, "held_out");
   }
-  return right == wrong ? std::nullopt : std::optional(wrong > right);
+  return is_wrong || right > wrong ? std::optional(is_wrong) : std::nullopt;
 }
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
