@@ -156,6 +156,7 @@ bool Confirmation::held_out(LoopResult& result) {
     if (info(outcome.status).candidate_fault) {
       const auto wrong = found_wrong(*completed, result);
       report.passed = wrong == false;
+      unconfirmed_ = !wrong.has_value();
       if (!wrong)
         report.note =
             fmt::format("a worker elsewhere finds {}, and no other device decided it", words(outcome));
@@ -266,7 +267,7 @@ bool Confirmation::agreed(LoopResult& result) {
       [&](const Completed& completed, std::string arm) { commit_(completed, nullptr, std::move(arm)); });
   result.other_devices = std::move(verdict.reports);
   std::ranges::move(verdict.deviations, std::back_inserter(result.deviations));
-  unconfirmed_ = verdict.unconfirmed;
+  unconfirmed_ |= verdict.unconfirmed;
   return !verdict.refuted;
 }
 
