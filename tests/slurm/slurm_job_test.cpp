@@ -116,6 +116,12 @@ TEST_CASE("the jobs of an array differ in their names, seeds and files") {
   const db::Session job = job_of_array(session, 3, 2);
   CHECK(job.name == "night-3");
   CHECK(job.runs.front().arguments == Arguments{"--output=/out/3/k.cu", "--record=3/r.json", "--seed=9"});
+  for (const Arguments& output : {Arguments{"-o", "k.cu"}, Arguments{"-ok.cu"}}) {
+    session.runs.front().arguments = output;
+    session.runs.front().arguments.emplace_back("--seed=7");
+    // A long name, since "=" would be part of what follows -o.
+    CHECK(job_of_array(session, 3, 2).runs.front().arguments == Arguments{"--output=3/k.cu", "--seed=9"});
+  }
   session.runs.front().arguments = {fmt::format("--seed={}", INT64_MAX)};
   CHECK(job_of_array(session, 1, 1).runs.front().arguments == Arguments{"--seed=0"});
 }
