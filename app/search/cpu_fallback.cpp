@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/search/run_journal.h"
 #include "app/sets/kernel_search.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -66,7 +67,8 @@ SearchOutcome find_kernel_or_fall_back(SearchRun& run, const Config& config, Var
     if (run.on_new_best) run.on_new_best(best);
   };
   try {
-    return find_kernel(on_gpus, config, store, stop);
+    const auto kept = run.journal != nullptr ? run.journal->around(store) : nullptr;
+    return find_kernel(on_gpus, config, kept ? *kept : store, stop);
   } catch (const Error& error) {
     const bool lost = error.code() == ExitCode::environment && run.target.kind == DeviceKind::cuda;
     if (!lost || !run.target.cpu_fallback || run.per_shape || stop || !take_spent(run.budgets, spent)) throw;

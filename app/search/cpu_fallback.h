@@ -7,7 +7,8 @@ namespace ak::app {
 
 /// As find_kernel(). Where the GPUs of the run's pool are lost and its file has a fallback, what is left of its budgets
 /// is spent by another search, on the CPU device of this machine, which `run` becomes: costs are not ranked with times, and
-/// its files are "k.cpu_device.cu" and so on.
+/// its files are "k.cpu_device.cu" and so on. The run's journal is of the search on the GPUs alone.
+/// @param store itself, not as the journal keeps it
 [[nodiscard]] SearchOutcome find_kernel_or_fall_back(SearchRun& run, const Config& config,
                                                      VariantStore& store, const std::atomic<bool>& stop);
 

@@ -138,9 +138,8 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
                      goes_on ? store_.calls(*run.search) : std::vector<db::JournalCall>());
   generate->setup.run.journal = &journal;
   const auto store = db::open_store(database_);
-  const auto kept = journal.around(*store);
   const SearchOutcome outcome =
-      find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *kept, watch_.stop());
+      find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *store, watch_.stop());
   watch_.note(outcome.loop.progress, outcome.summary);
   const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.suspended)
