@@ -42,6 +42,7 @@ void move_to_cpu(SearchRun& run) {
   const Arch arch = run.target.arch;
   run.target = cpu_device_of(arch);
   run.target.notice.clear();  // what is said says it
+  run.target.fell_back = true;
   run.budgets.target_ns.reset();
   run.earlier.clear();
   run.baselines.clear();

@@ -74,6 +74,7 @@ class SessionRunner {
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
   void prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate);
+  void note(const SearchRun& search, const agent::Progress& progress, const codegen::RunSummary& summary);
   void notify_search(std::size_t index);
   void notify_end();
 
@@ -122,9 +123,18 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
     if (const fs::path folder = agent::mailbox_folder(model.name); !folder.empty())
       mailboxes_[run.id].insert(folder);
   search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
-  search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
-    watch_.note(progress, summary);
+  search.on_progress = [this, &search](const agent::Progress& progress, const codegen::RunSummary& summary) {
+    note(search, progress, summary);
   };
+}
+
+/// The row is that of a search on GPUs: costs of the CPU device in its place are neither a best time nor a baseline of it.
+void SessionRunner::note(const SearchRun& search, const agent::Progress& progress,
+                         const codegen::RunSummary& summary) {
+  if (!search.target.fell_back) return watch_.note(progress, summary);
+  agent::Progress without_costs = progress;
+  without_costs.best_ns.reset();
+  watch_.note(without_costs, {});
 }
 
 End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
@@ -140,7 +150,11 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
   const auto store = db::open_store(database_);
   const SearchOutcome outcome =
       find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *store, watch_.stop());
-  watch_.note(outcome.loop.progress, outcome.summary);
+  note(generate->setup.run, outcome.loop.progress, outcome.summary);
+  if (generate->setup.run.target.fell_back && run.stats.limit_ns) {
+    run.stats.limit_ns.reset();  // of the GPUs
+    store_.begin_run(run);
+  }
   const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.suspended)
     return {"suspended", awaited_answers(mailboxes_[run.id], search_name(database_, outcome.loop.search)),
