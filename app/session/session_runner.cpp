@@ -123,6 +123,13 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
     if (const fs::path folder = agent::mailbox_folder(model.name); !folder.empty())
       mailboxes_[run.id].insert(folder);
   search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
+  search.spent.evaluated = static_cast<int>(run.stats.evaluations);
+  search.spent.verified = static_cast<int>(run.stats.verified);
+  search.spent.tokens = run.stats.tokens;
+  search.spent.cost_usd = run.stats.cost_usd;
+  search.spent.elapsed_s = 1e-3 * static_cast<double>(run.stats.spent_ms);
+  if (search.target.fell_back && !take_spent(search))
+    fail(ExitCode::environment, "no GPU of the pool is there, and nothing is left of the search's budgets");
   search.on_progress = [this, &search](const agent::Progress& progress, const codegen::RunSummary& summary) {
     note(search, progress, summary);
   };
@@ -134,6 +141,10 @@ void SessionRunner::note(const SearchRun& search, const agent::Progress& progres
   if (!search.target.fell_back) return watch_.note(progress, summary);
   agent::Progress without_costs = progress;
   without_costs.best_ns.reset();
+  without_costs.evaluated += search.spent.evaluated;  // the budgets are those of both
+  without_costs.verified += search.spent.verified;
+  without_costs.tokens += search.spent.tokens;
+  without_costs.cost_usd += search.spent.cost_usd;
   watch_.note(without_costs, {});
 }
 
