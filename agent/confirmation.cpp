@@ -156,9 +156,10 @@ bool Confirmation::held_out(LoopResult& result) {
     if (info(outcome.status).candidate_fault) {
       const auto wrong = found_wrong(*completed, result);
       report.passed = wrong == false;
+      unconfirmed_ = !wrong.has_value();
       if (!wrong)
         report.note =
-            fmt::format("of the workers elsewhere one finds {}, and another does not", words(outcome));
+            fmt::format("a worker elsewhere finds {}, and no other device decided it", words(outcome));
       return !wrong.value_or(false);
     }
     commit_(*completed, nullptr, "held_out");
@@ -170,13 +171,14 @@ bool Confirmation::held_out(LoopResult& result) {
 }
 
 /// Whether a fault is the champion's, by those that may be asked beside the place that found it; nothing: as many say the
-/// one as the other. A device of this machine outweighs it.
+/// one as the other, or none of them answered. A device of this machine outweighs it.
 std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& result) {
   constexpr int kOwnWeight = 2;
   int wrong = 1, right = 0;
   std::string who_passed;
   std::vector<Completed> answers;
-  for (const PoolPlace& place : second_opinions(evaluator_.pool_places(), found.result.place)) {
+  const std::vector<PoolPlace> others = second_opinions(evaluator_.pool_places(), found.result.place);
+  for (const PoolPlace& place : others) {
     if (wrong > right + 1) break;
     EvaluationRequest request = found.request;
     request.place = place.place;
@@ -191,6 +193,9 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
     }
     answers.push_back(*std::move(answer));
   }
+  // Who stands alone where others could have been asked decides nothing.
+  const bool alone = wrong == 1 && !others.empty();
+  const bool is_wrong = wrong > right && !alone;
   if (right > wrong)
     result.deviations.push_back({.place = found.result.place,
                                  .agrees = false,
@@ -199,10 +204,10 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
                                                      words(found.result.outcome))});
   answers.insert(answers.begin(), std::move(found));
   for (Completed& answer : answers) {
-    if (right >= wrong) disbelieve(answer);
+    if (!is_wrong) disbelieve(answer);
     commit_(answer, nullptr, "held_out");
   }
-  return right == wrong ? std::nullopt : std::optional(wrong > right);
+  return is_wrong || right > wrong ? std::optional(is_wrong) : std::nullopt;
 }
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
@@ -262,7 +267,7 @@ bool Confirmation::agreed(LoopResult& result) {
       [&](const Completed& completed, std::string arm) { commit_(completed, nullptr, std::move(arm)); });
   result.other_devices = std::move(verdict.reports);
   std::ranges::move(verdict.deviations, std::back_inserter(result.deviations));
-  unconfirmed_ = verdict.unconfirmed;
+  unconfirmed_ |= verdict.unconfirmed;
   return !verdict.refuted;
 }
 

@@ -44,17 +44,20 @@ class OtherDevices {
                const Evaluate& evaluate, const Commit& commit)
       : champion_(champion), on_gpu_(on_gpu), evaluate_(evaluate), commit_(commit) {
     const std::string& found_at = champion.best()->result.place;
-    trusted_ = found_at.empty();  // without a pool, by this machine's own device
+    const auto finder = std::ranges::find(places, found_at, &PoolPlace::place);
+    // Without a pool it is this machine's own device.
+    const bool found_here = found_at.empty() || (finder != places.end() && finder->own);
     // On GPUs the first one decides who leads, on CPU devices the cost that was answered.
     const auto first = std::ranges::find_if(places, has_joined);
-    const bool decided_elsewhere = on_gpu && first != places.end() && !first->own;
+    const bool first_decides = on_gpu && first != places.end();
+    const bool decided_elsewhere = first_decides && !first->own;
+    trusted_ = found_here && !decided_elsewhere;
+    // A device of this machine that found what another one made the champion is asked like the others.
+    answerable_ = found_here && decided_elsewhere ? first->place : found_at;
     for (const PoolPlace& place : places) {
-      const bool found_it = place.place == found_at;
-      trusted_ = trusted_ || (found_it && place.own);
-      const bool decided = on_gpu && first != places.end() && place.place == first->place;
-      if (has_joined(place) && !found_it && !decided) others_.push_back(&place);
+      const bool decided = first_decides && place.place == first->place;
+      if (has_joined(place) && place.place != answerable_ && !decided) others_.push_back(&place);
     }
-    trusted_ = trusted_ && !decided_elsewhere;
     std::ranges::stable_partition(others_, &PoolPlace::own);
   }
 
@@ -167,21 +170,21 @@ class OtherDevices {
       commit(opinion, refuted() && !opinion.report.deviates);
       verdict_.reports.push_back(std::move(opinion.report));
     }
-    if (refuted() && !trusted_) name_who_found_it();
+    if (refuted() && !trusted_) name_who_is_answerable();
     if (undecided())
       say_undecided();
     else if (too_few && !refuted())
       say_too_few();
   }
 
-  void name_who_found_it() {
+  void name_who_is_answerable() {
     const auto other = std::ranges::find_if(opinions_, &Opinion::against);
     const auto& report = verdict_.reports[static_cast<std::size_t>(other - opinions_.begin())];
     verdict_.deviations.push_back(
-        {.place = champion_.best()->result.place,
+        {.place = answerable_,
          .agrees = false,
          .deviates = true,
-         .note = fmt::format("it found what {} refuted: {}", report.place, report.note)});
+         .note = fmt::format("it stood for what {} refuted: {}", report.place, report.note)});
   }
 
   void say_undecided() {
@@ -190,16 +193,15 @@ class OtherDevices {
         {.place = "",
          .agrees = false,
          .note = fmt::format("{} and {} contradict each other, and no other device was there to decide",
-                             champion_.best()->result.place, other->place->place)});
+                             answerable_, other->place->place)});
   }
 
   void say_too_few() {
-    verdict_.reports.push_back({.place = "",
-                                .agrees = false,
-                                .note = trusted_
-                                            ? "no other device was there to ask"
-                                            : fmt::format("found by {}, and no other device was there to ask",
-                                                          champion_.best()->result.place)});
+    verdict_.reports.push_back(
+        {.place = "",
+         .agrees = false,
+         .note = trusted_ ? "no other device was there to ask"
+                          : fmt::format("found by {}, and no other device was there to ask", answerable_)});
   }
 
   /// @param believed also what it finds wrong
@@ -216,7 +218,8 @@ class OtherDevices {
   bool on_gpu_;
   const Evaluate& evaluate_;
   const Commit& commit_;
-  bool trusted_ = false;  ///< devices of this machine made it the champion
+  bool trusted_ = false;    ///< devices of this machine made it the champion
+  std::string answerable_;  ///< place whose word made it the champion; elsewhere where it is not trusted
   std::vector<const PoolPlace*> others_;
   std::vector<Opinion> opinions_;
   OtherDevicesVerdict verdict_;

@@ -74,6 +74,7 @@ class SessionRunner {
   [[nodiscard]] End search(const db::Session& session, db::SessionSearch& run);
   [[nodiscard]] End search_patiently(std::size_t index);
   void prepare(const db::Session& session, db::SessionSearch& run, GenerateCommand& generate);
+  void note(const SearchRun& search, const agent::Progress& progress, const codegen::RunSummary& summary);
   void notify_search(std::size_t index);
   void notify_end();
 
@@ -122,9 +123,29 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
     if (const fs::path folder = agent::mailbox_folder(model.name); !folder.empty())
       mailboxes_[run.id].insert(folder);
   search.spent_before = std::chrono::milliseconds(run.stats.spent_ms);
-  search.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
-    watch_.note(progress, summary);
+  search.spent.evaluated = static_cast<int>(run.stats.evaluations);
+  search.spent.verified = static_cast<int>(run.stats.verified);
+  search.spent.tokens = run.stats.tokens;
+  search.spent.cost_usd = run.stats.cost_usd;
+  search.spent.elapsed_s = 1e-3 * static_cast<double>(run.stats.spent_ms);
+  if (search.target.fell_back && !take_spent(search))
+    fail(ExitCode::environment, "no GPU of the pool is there, and nothing is left of the search's budgets");
+  search.on_progress = [this, &search](const agent::Progress& progress, const codegen::RunSummary& summary) {
+    note(search, progress, summary);
   };
+}
+
+/// The row is that of a search on GPUs: costs of the CPU device in its place are neither a best time nor a baseline of it.
+void SessionRunner::note(const SearchRun& search, const agent::Progress& progress,
+                         const codegen::RunSummary& summary) {
+  if (!search.target.fell_back) return watch_.note(progress, summary);
+  agent::Progress without_costs = progress;
+  without_costs.best_ns.reset();
+  without_costs.evaluated += search.spent.evaluated;  // the budgets are those of both
+  without_costs.verified += search.spent.verified;
+  without_costs.tokens += search.spent.tokens;
+  without_costs.cost_usd += search.spent.cost_usd;
+  watch_.note(without_costs, {});
 }
 
 End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
@@ -138,10 +159,13 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
                      goes_on ? store_.calls(*run.search) : std::vector<db::JournalCall>());
   generate->setup.run.journal = &journal;
   const auto store = db::open_store(database_);
-  const auto kept = journal.around(*store);
   const SearchOutcome outcome =
-      find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *kept, watch_.stop());
-  watch_.note(outcome.loop.progress, outcome.summary);
+      find_kernel_or_fall_back(generate->setup.run, generate->setup.config, *store, watch_.stop());
+  note(generate->setup.run, outcome.loop.progress, outcome.summary);
+  if (generate->setup.run.target.fell_back && run.stats.limit_ns) {
+    run.stats.limit_ns.reset();  // of the GPUs
+    store_.begin_run(run);
+  }
   const int code = report_search(generate->setup, outcome, start, report_.show);
   if (outcome.loop.suspended)
     return {"suspended", awaited_answers(mailboxes_[run.id], search_name(database_, outcome.loop.search)),

@@ -165,6 +165,25 @@ Target target_of(PoolDevices pool, const std::string& arch_flag) {
   return target;
 }
 
+/// That of the first device that joins. Those before it come last, as they may be back later. Throws what was said of the
+/// first where none does.
+Target target_of_any(PoolDevices pool, const std::string& arch_flag) {
+  std::optional<Error> of_first;
+  for (std::size_t left = pool.places.size(); left > 0; --left) {
+    try {
+      return target_of(pool, arch_flag);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::environment) throw;
+      if (left > 1)
+        print_stderr("note: {}: {}; the next device of the pool is asked\n", pool.places.front().name,
+                     error.what());
+      if (!of_first) of_first = error;
+      std::ranges::rotate(pool.places, pool.places.begin() + 1);
+    }
+  }
+  throw Error(*of_first);
+}
+
 }  // namespace
 
 Target cpu_device_of(const Arch& arch) { return emulated(arch, ""); }
@@ -180,11 +199,15 @@ Target choose_search_target(const std::string& device_flag, const std::string& p
     fail(ExitCode::usage, "--pool {} names the devices: leave --device {} out", pool_file, device_flag);
   std::vector<PoolFault> faults;
   PoolDevices pool = pool_file.empty() ? named_pool(device_flag) : read_pool(pool_file, &faults);
+  const bool falls_back = pool.cpu_fallback;
   try {
-    if (!faults.empty()) fail(ExitCode::environment, "{}", faults.front().why);
-    return target_of(std::move(pool), arch_flag);
+    if (!faults.empty() && (!falls_back || pool.places.empty()))
+      fail(ExitCode::environment, "{}", faults.front().why);
+    for (const PoolFault& fault : faults)
+      print_stderr("note: {} of the pool is left out: {}\n", fault.entry, fault.why);
+    return falls_back ? target_of_any(std::move(pool), arch_flag) : target_of(std::move(pool), arch_flag);
   } catch (const Error& error) {
-    if (error.code() != ExitCode::environment || !pool.cpu_fallback) throw;
+    if (error.code() != ExitCode::environment || !falls_back) throw;
     const bool native = arch_flag.empty() || arch_flag == "native";
     Target target = emulated(native ? emulated_by_default() : parse_arch_or_fail(arch_flag),
                              fmt::format("no GPU of the pool is there ({}): ", error.what()));

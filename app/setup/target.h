@@ -21,7 +21,7 @@ struct Target {
   std::vector<runtime::DevicePlace> pool = {};
   int confirm_devices = 1;    ///< of the pool, that have to agree about a champion
   bool cpu_fallback = false;  ///< of the pool: where its GPUs are gone, a search goes on with the CPU device
-  bool fell_back = false;     ///< so it is the CPU device, because none was there
+  bool fell_back = false;     ///< so it is the CPU device, because none was there, or none is any more
   std::string notice;         ///< one line for the user when no GPU will execute anything, and why
 
   [[nodiscard]] bool executes() const { return kind != DeviceKind::none; }

@@ -90,12 +90,12 @@ std::string header_of(std::string_view title, std::string_view name, std::string
   std::string header = fmt::format(
       "#!/bin/sh\n"
       "# {}.\n"
-      "#SBATCH --job-name=alphakernel-{}\n"
+      "#SBATCH {}\n"
       "#SBATCH --output=\"{}\" --open-mode=append\n"
       "{}"
       "#SBATCH --requeue\n"
       "#SBATCH --signal=B:USR1@{}\n",
-      title, name, output, array, kNotice_s);
+      title, quoted_word(fmt::format("--job-name=alphakernel-{}", name)), output, array, kNotice_s);
   if (options.empty()) return header;
   header += "#SBATCH";
   for (const std::string& word : options) header += " " + quoted_word(word);

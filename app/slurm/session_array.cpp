@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -50,9 +51,16 @@ std::string below(const std::string& path, const std::string& folder) {
   return (fs::path(path).parent_path() / folder / fs::path(path).filename()).string();
 }
 
-void move_output(Arguments& arguments, const std::string& flag, const std::string& folder) {
-  const std::string path = take_option(arguments, flag);
-  if (!path.empty()) arguments.push_back(fmt::format("{}={}", flag, below(path, folder)));
+/// An option of `generate` with a path that is written; `name` is the long form, the only one that "=" may follow.
+struct OutputFlag {
+  const char *flag, *name;
+};
+constexpr std::array kOutputFlags{OutputFlag{"--output", "--output"}, OutputFlag{"-o", "--output"},
+                                  OutputFlag{"--record", "--record"}};
+
+void move_output(Arguments& arguments, const OutputFlag& output, const std::string& folder) {
+  const std::string path = take_option(arguments, output.flag);
+  if (!path.empty()) arguments.push_back(fmt::format("{}={}", output.name, below(path, folder)));
 }
 
 void add_to_seed(Arguments& arguments, std::int64_t repeat) {
@@ -102,7 +110,7 @@ db::Session job_of_array(db::Session session, int job, std::int64_t repeat) {
   const std::string number = std::to_string(job);
   session.name += "-" + number;
   for (db::SessionSearch& run : session.runs) {
-    for (const char* flag : {"--output", "-o", "--record"}) move_output(run.arguments, flag, number);
+    for (const OutputFlag& output : kOutputFlags) move_output(run.arguments, output, number);
     add_to_seed(run.arguments, repeat);
   }
   return session;
@@ -111,9 +119,9 @@ db::Session job_of_array(db::Session session, int job, std::int64_t repeat) {
 void make_output_folders(const std::vector<db::Session>& sessions) {
   for (const db::Session& session : sessions)
     for (const db::SessionSearch& run : session.runs)
-      for (const char* flag : {"--output", "-o", "--record"}) {
+      for (const OutputFlag& output : kOutputFlags) {
         Arguments arguments = run.arguments;
-        const std::string path = take_option(arguments, flag);
+        const std::string path = take_option(arguments, output.flag);
         if (path.empty()) continue;
         const fs::path folder = (session.folder / fs::path(path)).parent_path();
         std::error_code reason;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <string_view>
 
@@ -66,11 +67,17 @@ std::string NvmlEvents::hardware_fault(unsigned patience_ms) const {
   if (set_ == nullptr) return "";
   constexpr int kMostEvents =
       64;  // more than one evaluation can cause; a flood must not keep the worker here
+  using std::chrono::milliseconds;
+  const auto give_up = std::chrono::steady_clock::now() + milliseconds(patience_ms);
+  // That of a program, such as Xid 13, may come before that of the hardware.
   std::string fault;
   NvmlEvent event;
-  for (int i = 0; i < kMostEvents && functions_.event_wait(set_, &event, patience_ms) == 0; ++i) {
+  for (int i = 0; i < kMostEvents; ++i) {
+    const auto left = std::chrono::duration_cast<milliseconds>(give_up - std::chrono::steady_clock::now());
+    const auto wait_ms =
+        fault.empty() ? static_cast<unsigned>(std::max(left, milliseconds::zero()).count()) : 0U;
+    if (functions_.event_wait(set_, &event, wait_ms) != 0) break;
     if (fault.empty()) fault = fault_of(event);
-    patience_ms = 0;
   }
   return fault;
 }

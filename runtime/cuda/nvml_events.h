@@ -18,7 +18,7 @@ class NvmlEvents {
   NvmlEvents& operator=(const NvmlEvents&) = delete;
 
   /// The first such fault since the last call, in words; empty: none.
-  /// @param patience_ms so long an event is waited for: they come up to a millisecond after the driver's error
+  /// @param patience_ms so long such a fault is waited for, whatever else comes: events come up to a millisecond after the driver's error
   [[nodiscard]] std::string hardware_fault(unsigned patience_ms = 0) const;
 
  private:

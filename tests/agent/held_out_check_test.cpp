@@ -77,8 +77,37 @@ TEST_CASE(
   const LoopResult undecided = run_with_liars({first, second}, {});
   CHECK(stays(undecided));
   CHECK_FALSE(undecided.held_out.passed);
-  CHECK_THAT(undecided.held_out.note, Catch::Contains("of the workers elsewhere one finds"));
+  CHECK_THAT(undecided.held_out.note, Catch::Contains("a worker elsewhere finds"));
   CHECK(undecided.deviations.empty());
+}
+
+TEST_CASE("a worker elsewhere alone disqualifies no champion where those that could decide do not answer") {
+  const std::vector<PoolPlace> places{joined("ssh gpu7", false), joined("ssh gpu8", false),
+                                      joined("ssh gpu9", false)};
+  World world([&](const EvaluationRequest& request) {
+    const double ns = surface_ns(request.candidate.tunables);
+    EvaluationResult result =
+        request.rival ? test::timed_in_pairs(ns, surface_ns(request.rival->tunables)) : timed(ns);
+    if (is_held_out(request))
+      result = failed(request.place.empty() ? Status::incorrect : Status::infrastructure_error);
+    result.place = request.place.empty() ? places.front().place : request.place;
+    return result;
+  });
+  world.options.problem = problem_with_ranges();
+  world.device.places = places;
+  world.device.capabilities_.device.kind = DeviceKind::cuda;
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(result.held_out.disqualified == 0);
+  CHECK_FALSE(result.held_out.passed);
+  CHECK_THAT(result.held_out.note, Catch::Contains("no other device decided it"));
+  CHECK(result.deviations.empty());
+  // It is not measured for good, which would make it confirmed.
+  CHECK_THAT(result.final_measurement.note, Catch::Contains("contradicts it"));
+  CHECK(std::ranges::count(world.store.rows, "final", &test::VectorStore::Row::arm) == 0);
+  // What is not believed is no fault of the candidate in the tables either.
+  CHECK(std::ranges::count(world.store.rows, Status::incorrect, &test::VectorStore::Row::status) == 0);
 }
 
 /// A template of which every point is slower than those of the grid.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
 #include "tests/agent/virtual_world.h"
@@ -158,6 +159,52 @@ TEST_CASE("a worker elsewhere takes no champion from this machine's own devices,
       REQUIRE(kept != world.store.rows.end());
       CHECK(kept->status == Status::infrastructure_error);
     }
+}
+
+/// Where a device of this machine finds every candidate, and the first device, which is elsewhere, decides who leads.
+struct WorldOfAFinderHere : test::World {
+  /// @param failures of every candidate, by the place that is asked
+  explicit WorldOfAFinderHere(const std::map<std::string, Status>& failures)
+      : World([=](const EvaluationRequest& request) {
+          const double ns = surface_ns(request.candidate.tunables);
+          EvaluationResult result =
+              request.rival ? test::timed_in_pairs(ns, surface_ns(request.rival->tunables)) : timed(ns);
+          const auto failure = failures.find(request.place);
+          if (failure != failures.end()) result = failed(failure->second);
+          result.place = request.place.empty() ? "cuda:0" : request.place;
+          return result;
+        }) {
+    device.capabilities_.device.kind = DeviceKind::cuda;
+    device.places = {place("ssh gpu7", false), place("ssh gpu8", false), place("ssh gpu9", false),
+                     place("cuda:0", true)};
+  }
+};
+
+TEST_CASE(
+    "a device of this machine that found what another one made the champion is asked, and never named") {
+  const std::map<std::string, Status> lies{{"ssh gpu8", Status::incorrect}, {"ssh gpu9", Status::incorrect}};
+  WorldOfAFinderHere world(lies);
+  world.options.confirm_devices = 3;
+  const LoopResult result = world.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.tunables == kBest);
+  CHECK(result.held_out.disqualified == 0);
+  REQUIRE(result.other_devices.size() == 4);
+  CHECK(result.other_devices.front().place == "cuda:0");
+  CHECK(result.other_devices.front().agrees);
+  REQUIRE(result.deviations.size() == 2);
+  CHECK(result.deviations.front().place == "ssh gpu8");
+  CHECK(result.deviations.back().place == "ssh gpu9");
+
+  // It does not answer: of those elsewhere most decide, and against the one that decided before.
+  std::map<std::string, Status> silent = lies;
+  silent["cuda:0"] = Status::timeout;
+  WorldOfAFinderHere without(silent);
+  without.options.templates = {grid_template("grid", 1, 1)};
+  const LoopResult nothing = without.run();
+  CHECK_FALSE(nothing.best);
+  REQUIRE(nothing.deviations.size() == 1);
+  CHECK(nothing.deviations.front().place == "ssh gpu7");
 }
 
 TEST_CASE("what another device of this machine finds wrong does not lead") {

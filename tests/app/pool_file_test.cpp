@@ -66,6 +66,64 @@ TEST_CASE("a pool of GPUs may say that the CPU device takes their place, and no 
                     Catch::Contains("a fallback beside GPUs only"));
 }
 
+/// The entry of a GPU whose worker says what it is.
+std::string gpu_that_is_there(const std::filesystem::path& script) {
+  const DeviceFacts gpu{.kind = DeviceKind::cuda,
+                        .name = "NVIDIA A100",
+                        .uuid = "GPU-1",
+                        .arch = {.major = 8, .minor = 0},
+                        .sm_count = 108,
+                        .max_threads_per_sm = 2048,
+                        .l2_bytes = 40 << 20,
+                        .memory_bytes = std::int64_t{80} << 30,
+                        .shared_bytes_per_block = 166'912,
+                        .driver_version = 13'000};
+  write_file_atomically(script, R"(
+import json, sys
+answers = {'hello': ('hello', {'protocol': 1, 'pid': 1, 'version': '', 'unix_ms': 0, 'free_bytes': None}),
+           'describe': ('devices', {'devices': [json.loads(sys.argv[1])]})}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message['type'] not in answers: continue
+    message['type'], message['body'] = answers[message['type']]
+    print(json.dumps(message), flush=True)
+)");
+  return Json{{"launch", {"python3", script.string(), to_json(gpu).dump()}}}.dump();
+}
+
+TEST_CASE("the CPU device takes the place of a pool's GPUs only where none of them is there") {
+  const testing::TemporaryFolder folder;
+  const std::string there = gpu_that_is_there(folder / "there.py"), gone = R"({"launch": "/bin/false"})";
+  const auto target_of = [&](const std::string& fallback, const std::string& devices) {
+    write_file_atomically(folder / "pool.json", "{" + fallback + "\"devices\": [" + devices + "]}");
+    return choose_search_target("", (folder / "pool.json").string(), "sm_80");
+  };
+  const std::string fallback = R"("fallback": "emulator", )";
+  const Target some = target_of(fallback, gone + ", " + there);
+  CHECK(some.kind == DeviceKind::cuda);
+  CHECK_FALSE(some.fell_back);
+  REQUIRE(some.device);
+  CHECK(some.device->name == "NVIDIA A100");
+  REQUIRE(some.pool.size() == 2);
+  CHECK_THAT(some.pool.front().name, Catch::Contains("there.py"));
+  CHECK_THAT(some.pool.back().name, Catch::Contains("/bin/false"));  // it may come back
+  const Target none = target_of(fallback, gone + ", " + gone);
+  CHECK(none.kind == DeviceKind::emulator);
+  CHECK(none.fell_back);
+  CHECK_THROWS_WITH(target_of("", gone + ", " + there), Catch::Contains("no GPU to run on"));
+
+  // An entry whose devices cannot be asked for is left out: here the port is another program's.
+  write_file_atomically(folder / "token", "0123456789abcdef0123456789abcdef");
+  std::filesystem::permissions(folder / "token", std::filesystem::perms::owner_read);
+  const auto occupied = runtime::listen_on({.host = "127.0.0.1", .port = "0"}, false);
+  const std::string faulty =
+      Json{{"listen", std::to_string(runtime::port_of(occupied))}, {"token_file", "token"}}.dump();
+  const Target others = target_of(fallback, faulty + ", " + there);
+  CHECK(others.kind == DeviceKind::cuda);
+  CHECK(others.pool.size() == 1);
+  CHECK(target_of(fallback, faulty).fell_back);
+}
+
 TEST_CASE("a pool says how many of its devices have to agree about a champion") {
   const testing::TemporaryFolder folder;
   const auto confirm = [&](const std::string& key) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "app/search/cpu_fallback.h"
 #include "app/search/run_journal.h"
 #include "app/session/session_plan.h"
 #include "app/session/session_status.h"
@@ -121,6 +122,28 @@ TEST_CASE("a result in the journal is the result that was kept") {
   CHECK(again.outcome.gate == Gate::tolerance);
   CHECK(again.build->kernels[0].registers == 17);
   CHECK(again.build->cubin.empty());
+}
+
+TEST_CASE("the CPU device in the place of GPUs has what is left of a search's budgets, and not all again") {
+  SearchRun run;
+  CHECK(take_spent(run));  // without limits
+  run.budgets.max_evaluations = 10;
+  run.budgets.max_tokens = 1'000;
+  run.budgets.max_cost_usd = 2;
+  run.budgets.max_wall = std::chrono::milliseconds(5'000);
+  run.spent_before = std::chrono::milliseconds(1'500);
+  run.spent.evaluated = 4;
+  run.spent.tokens = 300;
+  run.spent.cost_usd = 0.5;
+  run.spent.elapsed_s = 1.5;
+  CHECK(take_spent(run));
+  CHECK(run.budgets.max_evaluations == 6);
+  CHECK(run.budgets.max_tokens == 700);
+  CHECK(run.budgets.max_cost_usd == 1.5);
+  CHECK(run.budgets.max_wall == std::chrono::milliseconds(3'500));
+  CHECK(run.spent_before == std::chrono::milliseconds(0));  // the limit has it
+  run.spent.evaluated = 6;
+  CHECK_FALSE(take_spent(run));
 }
 
 }  // namespace

@@ -88,6 +88,18 @@ TEST_CASE("the script of an array runs in each job the session of its own databa
                           "--db='/data/it'\\''s 100%/ak.db-array-2'\"/$SLURM_ARRAY_TASK_ID.db\"\n"));
 }
 
+TEST_CASE("a database's name is one word of sbatch's, whatever it looks like") {
+  const std::string script = batch_script(BatchArray{.folder = "/data/my runs --x=1 'a'.db-array-2",
+                                                     .size = 6,
+                                                     .at_once = 0,
+                                                     .kind = DeviceKind::emulator,
+                                                     .options = {}});
+  INFO(script);
+  CHECK_THAT(script,
+             Contains("\n#SBATCH \"--job-name=alphakernel-my runs --x=1 'a'.db-array-2\"\n") &&
+                 Contains("\n#SBATCH --output=\"/data/my runs --x=1 'a'.db-array-2/%a.db-session-1.log\" "));
+}
+
 TEST_CASE("--array is a number of jobs, and perhaps how many of them may run at once") {
   CHECK(array_wish_from("8").repeats == 8);
   CHECK(array_wish_from("8").at_once == 0);
@@ -104,6 +116,12 @@ TEST_CASE("the jobs of an array differ in their names, seeds and files") {
   const db::Session job = job_of_array(session, 3, 2);
   CHECK(job.name == "night-3");
   CHECK(job.runs.front().arguments == Arguments{"--output=/out/3/k.cu", "--record=3/r.json", "--seed=9"});
+  for (const Arguments& output : {Arguments{"-o", "k.cu"}, Arguments{"-ok.cu"}}) {
+    session.runs.front().arguments = output;
+    session.runs.front().arguments.emplace_back("--seed=7");
+    // A long name, since "=" would be part of what follows -o.
+    CHECK(job_of_array(session, 3, 2).runs.front().arguments == Arguments{"--output=3/k.cu", "--seed=9"});
+  }
   session.runs.front().arguments = {fmt::format("--seed={}", INT64_MAX)};
   CHECK(job_of_array(session, 1, 1).runs.front().arguments == Arguments{"--seed=0"});
 }

@@ -173,6 +173,22 @@ TEST_CASE(
   CHECK(fs::exists(box.folder / "k.cu"));
 }
 
+TEST_CASE("a session whose GPUs are gone takes no costs of the CPU device for times of theirs") {
+  PoolBox box;
+  const std::string pool =
+      box.write("pool.json", R"({"fallback": "emulator", "devices": [)" + worker_of_a_lost_gpu(box) + "]}");
+  const ProgramResult result =
+      box.run({"session", "start", "--foreground", "--algorithm", "vector_add", "--shape", "N=1000", "--arch",
+               "sm_80", "--pool", pool, "--max-evaluations", "2", "--unaudited", "--output",
+               (box.folder / "k.cu").string()});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.err, Catch::Contains("the GPUs of the pool are gone"));
+  CHECK(box.query(
+            "SELECT state, verified > 0 AS any, best_ns IS NULL AS best, baseline_ns IS NULL AS baseline, "
+            "limit_ns IS NULL AS no_limit FROM session_searches") == "finished,1,1,1,1\r\n");
+}
+
 TEST_CASE("a clock of another day is said, and keeps no device out") {
   PoolBox box;
   const Json own = box.doctor(box.pool(R"({"local": "emulator"})"), kLong, 0)["places"][0]["calibration"];

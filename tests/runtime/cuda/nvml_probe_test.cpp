@@ -18,9 +18,9 @@ struct Answers {
   int result = 0;
   unsigned milliwatts = 512'500, mhz = 1'755, celsius = 61;
   unsigned long long reasons = 0, millijoules = 1'000;
-  std::deque<NvmlEvent> events = {};
-  unsigned long long refused_types = 0;  ///< of events
-  int event_sets = 0;                    ///< that there are
+  std::deque<NvmlEvent> events = {}, late = {};  ///< `late`: only for who waits
+  unsigned long long refused_types = 0;          ///< of events
+  int event_sets = 0;                            ///< that there are
 };
 Answers answers;
 
@@ -58,10 +58,11 @@ NvmlLibrary library() {
           .register_events = [](void*, unsigned long long types,
                                 void*) { return (types & answers.refused_types) == 0 ? 0 : 3; },
           .event_wait =
-              [](void*, NvmlEvent* event, unsigned) {
-                if (answers.events.empty()) return 10;  // NVML_ERROR_TIMEOUT
-                *event = answers.events.front();
-                answers.events.pop_front();
+              [](void*, NvmlEvent* event, unsigned wait_ms) {
+                auto& events = answers.events.empty() && wait_ms > 0 ? answers.late : answers.events;
+                if (events.empty()) return 10;  // NVML_ERROR_TIMEOUT
+                *event = events.front();
+                events.pop_front();
                 return 0;
               }},
       .unavailable_reason = ""};
@@ -112,6 +113,20 @@ TEST_CASE("of a GPU's events those are faults of its hardware that no program ca
     CHECK_FALSE(answers.events.empty());  // a flood ends
   }
   CHECK(answers.event_sets == 0);
+}
+
+TEST_CASE("a fault of a GPU's hardware is waited for beyond the events that a program causes") {
+  const NvmlLibrary nvml = library();
+  const NvmlEvents events("GPU-1", nvml);
+  constexpr unsigned long long kXid = 8;
+  constexpr unsigned kPatience_ms = 60'000;  // these answers come at once
+  answers.events = {{.type = kXid, .data = 13}};
+  answers.late = {{.type = kXid, .data = 45}, {.type = kXid, .data = 79}, {.type = kXid, .data = 48}};
+  CHECK(events.hardware_fault(0).empty());
+  CHECK(answers.late.size() == 3);
+  answers.events = {{.type = kXid, .data = 13}};
+  CHECK(events.hardware_fault(kPatience_ms) == "it has fallen off the bus (Xid 79)");
+  CHECK(answers.late.size() == 1);  // with a fault found nothing more is waited for
 }
 
 TEST_CASE("a GPU without ECC reports Xid events, and one that reports none is not listened to") {
