@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/llm/api/redact.h"
@@ -73,10 +74,9 @@ constexpr const char* kCounters =
     "m.evaluation_id = e.id LEFT JOIN workloads w ON w.id = m.workload_id WHERE e.variant_id = :variant AND "
     "e.search_id = :search AND m.name NOT GLOB 'line/*' ORDER BY 1, 2, 3, e.id";
 
-/// What the environment of this process holds under a name of keys.
-std::vector<std::string> secrets_here() {
+/// `secrets` and what the environment of this process holds under a name of keys.
+std::vector<std::string> with_secrets_here(std::vector<std::string> secrets) {
   constexpr std::size_t kLeast = 12;  // bytes; a shorter one would be taken out of words
-  std::vector<std::string> secrets;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
@@ -142,8 +142,8 @@ class FileInParts {
 
 class TrajectoryWriter {
  public:
-  TrajectoryWriter(const fs::path& database, std::optional<RowId> search)
-      : reader_(database, kReadTime), redactor_(secrets_here()) {
+  TrajectoryWriter(const fs::path& database, std::optional<RowId> search, std::vector<std::string> keys)
+      : reader_(database, kReadTime), redactor_(with_secrets_here(std::move(keys))) {
     if (search) check_search(*search);
     calls_ = reader_.query(kCalls, 0, {{"search", search ? db::Cell(*search) : db::Cell()}});
     note_folders(database);
@@ -296,19 +296,28 @@ class TrajectoryWriter {
     }
   }
 
-  /// Every text in it.
+  std::string clean(const std::string& text) {
+    const std::string keyless = redactor_(text);
+    std::string pathless = without_machine_paths(keyless, folders_);
+    report_.keys += keyless != text;
+    report_.paths += pathless != keyless;
+    return pathless;
+  }
+
+  /// Every text and name in it.
   void clean(Json& json) {
     if (json.is_string()) {
-      const std::string& text = json.get_ref<const std::string&>();
-      const std::string keyless = redactor_(text);
-      std::string pathless = without_machine_paths(keyless, folders_);
-      report_.keys += keyless != text;
-      report_.paths += pathless != keyless;
-      json = std::move(pathless);
-      return;
-    }
-    if (json.is_structured())
+      json = clean(json.get_ref<const std::string&>());
+    } else if (json.is_array()) {
       for (Json& part : json) clean(part);
+    } else if (json.is_object()) {
+      Json names = Json::object();
+      for (auto& [name, part] : json.items()) {
+        clean(part);
+        names[clean(name)] = std::move(part);
+      }
+      json = std::move(names);
+    }
   }
 
   db::Reader reader_;
@@ -322,8 +331,8 @@ class TrajectoryWriter {
 }  // namespace
 
 TrajectoryReport export_trajectories(const fs::path& database, const fs::path& file,
-                                     std::optional<RowId> search) {
-  return TrajectoryWriter(database, search).write(file);
+                                     std::optional<RowId> search, std::vector<std::string> keys) {
+  return TrajectoryWriter(database, search, std::move(keys)).write(file);
 }
 
 }  // namespace ak::app

@@ -75,6 +75,7 @@ struct Asked {
          .bottleneck = "dram_bound",
          .request = {{"model", "m"},
                      {"system", "be quick"},
+                     {std::string("of ") + kKey, "/home/jane/notes/plan.md"},
                      {"messages", {{{"role", "user"}, {"text", std::string("key ") + kKey}}}}}});
   }
   void answer(RowId call, const std::string& text) const {
@@ -169,6 +170,11 @@ TEST_CASE("no key and no path of a machine is in a trajectory, wherever it was p
   CHECK_THAT(text, Contains("[path]/plan.md") && Contains("[path]/y.cu") && Contains("mailbox:[path]"));
   CHECK(report.keys >= 3);   // two questions, an answer, a message
   CHECK(report.paths >= 4);  // an answer, a hypothesis, a message, the model
+
+  const TrajectoryReport other =
+      export_trajectories(asked.folder.file(), asked.file(), {}, {std::string(kSecret)});
+  CHECK(other.keys == report.keys);
+  CHECK_THAT(read_file(asked.file()), !Contains("hunter2"));
 }
 
 TEST_CASE("trajectories are of one search where one is named, and a file that cannot be written is named") {
