@@ -88,8 +88,10 @@ std::vector<std::string> with_secrets_here(std::vector<std::string> secrets) {
   return secrets;
 }
 
-/// The address of a server of one's own is left out: "local:[address]#NAME".
+/// The address of a server of one's own is left out: "local:[address]#NAME"; so is the folder of a mailbox, whatever
+/// characters are in it.
 std::string without_address(std::string model) {
+  if (model.starts_with("mailbox:")) return "mailbox:[path]";
   const std::size_t scheme = model.find("://"), begin = model.find(':') + 1;
   if (scheme == std::string::npos || begin > scheme) return model;
   return model.replace(begin, std::min(model.find('#'), model.size()) - begin, "[address]");

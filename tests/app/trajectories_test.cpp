@@ -33,16 +33,33 @@ TEST_CASE("paths of a machine are taken out of a text, and what only has strokes
       {"(/fsx/team/jane/x.log)", "([path]/x.log)"},
       {"#include <cuda/std/array> // a/b/c and/or", "#include <cuda/std/array> // a/b/c and/or"},
       {"x = n / 2 / 3; y = (a)/b/c/d; /* text */", "x = n / 2 / 3; y = (a)/b/c/d; /* text */"},
+      {"n /2.0f/3/4", "n /2.0f/3/4"},
       {"n /1/2/3 and /x/y", "n /1/2/3 and /x/y"},
       {"https://example.com/a/b/c", "https://example.com/a/b/c"},
+      {"-I/home/jane/inc -L/u/jane/lib/x", "-I[path] -L[path]"},
+      {"\xe2\x80\x98/home/jane/x\xe2\x80\x99", "\xe2\x80\x98[path]\xe2\x80\x99"},
+      {"\xe2\x80\x9c/u/jane/k/k.cu\xe2\x80\x9d", "\xe2\x80\x9c[path]/k.cu\xe2\x80\x9d"},
+      {"\x1b[1m/home/jane\x1b[0m, \x1b[m/home/jane", "\x1b[1m[path]\x1b[0m, \x1b[m[path]"},
+      {"a\\n/home/jane and \\u2018/home/jane", "a\\n[path] and \\u2018[path]"},
+      {"//home/jane/x and /home//jane/x //", "[path] and [path] //"},
+      {"mailbox:/ceph/jane and mailbox:/box", "mailbox:[path] and mailbox:[path]"},
+      {"/u/jane/2026/k.cu", "[path]/k.cu"},
+      {"/nfs/home/jane.doe", "[path]"},
+      {"@/home/jane/a.rsp */tmp/x", "@[path] *[path]"},
+      {"https://home/jane/x ../home/jane a/home/jane", "https://home/jane/x ../home/jane a/home/jane"},
+      {"//x = a/b/c", "//x = a/b/c"},
+      {"a[m/b/c/d]", "a[m/b/c/d]"},
       {"time/duration", "time/duration"},
       {"/", "/"},
       {"", ""}};
   for (const Row& row : rows) CHECK(without_machine_paths(row.text) == row.clean);
-  const std::vector<std::string> folders{"/odd", "/x"};
+  const std::vector<std::string> folders{"/home/jane doe/box", "/odd/box", "/work", "/odd", "/x"};
   CHECK(without_machine_paths("at:/odd/k.cu,/oddly,/x/y \xc3\xa9", folders) ==
         "at:[path]/k.cu,/oddly,/x/y \xc3\xa9");
-  CHECK(without_machine_paths("a=3/odd", folders) == "a=3[path]");  // wherever it stands
+  CHECK(without_machine_paths("a=3/odd/box, b/odd//box/c/jane.doe", folders) ==
+        "a=3[path], b[path]");  // wherever it stands
+  CHECK(without_machine_paths("in /home/jane doe/box/k.cu", folders) == "in [path]/k.cu");
+  CHECK(without_machine_paths("total/work, n3/odd; /work", folders) == "total/work, n3/odd; [path]");
 }
 
 constexpr const char* kKey = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
@@ -169,7 +186,7 @@ TEST_CASE("no key and no path of a machine is in a trajectory, wherever it was p
   }
   CHECK_THAT(text, Contains("[path]/plan.md") && Contains("[path]/y.cu") && Contains("mailbox:[path]"));
   CHECK(report.keys >= 3);   // two questions, an answer, a message
-  CHECK(report.paths >= 4);  // an answer, a hypothesis, a message, the model
+  CHECK(report.paths >= 4);  // an answer, a hypothesis, a message, two questions
 
   const TrajectoryReport other =
       export_trajectories(asked.folder.file(), asked.file(), {}, {std::string(kSecret)});
