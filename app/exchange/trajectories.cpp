@@ -47,6 +47,7 @@ SELECT lower(hex(c.uid)) AS id, lower(hex(s.uid)) AS search, s.id AS search_row,
 FROM llm_calls c JOIN searches s ON s.id = c.search_id JOIN definitions d ON d.id = s.definition_id
 JOIN devices dev ON dev.id = s.device_id JOIN environments x ON x.id = s.environment_id
 WHERE c.id = :call)sql";
+// Of an evaluation that was not conclusive and its retry the last.
 constexpr const char* kCandidates = R"sql(
 SELECT p.variant_id AS variant_row, v.variant_hash AS variant, v.name, v.tunables, t.text AS source, e.id AS evaluation,
        e.status, e.stage, e.gate, e.message, e.diagnostics, e.score_ns, h.change, h.reason, h.expected_speedup,
@@ -54,7 +55,8 @@ SELECT p.variant_id AS variant_row, v.variant_hash AS variant, v.name, v.tunable
 FROM proposals p JOIN variants v ON v.id = p.variant_id JOIN sources t ON t.id = v.source_id
 LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
 LEFT JOIN hypotheses h ON h.proposal_id = p.id LEFT JOIN hypothesis_results r ON r.hypothesis = h.id
-WHERE p.llm_call_id = :call ORDER BY p.id)sql";
+WHERE p.llm_call_id = :call AND NOT EXISTS (SELECT 1 FROM proposals l WHERE l.llm_call_id = p.llm_call_id AND
+  l.variant_id = p.variant_id AND l.id > p.id) ORDER BY p.id)sql";
 // Of each the best score that its search knew before the candidate.
 constexpr const char* kParents = R"sql(
 SELECT v.variant_hash AS variant, v.name, v.tunables, t.text AS source,

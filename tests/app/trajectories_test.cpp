@@ -74,6 +74,7 @@ struct Asked {
     answer(first, std::string("by ") + kKey + " and " + kSecret + " in /home/jane/notes/plan.md");
     const Hypothesis hypothesis{
         .change = "wider, as in /home/jane/x/y.cu", .reason = "why", .speedup = 2, .parent_ns = 1'000'000};
+    commit(256, Status::infrastructure_error, 1, first, {parent}, nullptr);  // it is tried again
     commit(256, Status::ok, 800'000, first, {parent}, &hypothesis);
     commit(512, Status::incorrect, 1, first, {parent}, nullptr);
     store->note_llm_reward(first, 0.75);
