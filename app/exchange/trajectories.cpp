@@ -51,19 +51,22 @@ WHERE c.id = :call)sql";
 constexpr const char* kCandidates = R"sql(
 SELECT p.variant_id AS variant_row, v.variant_hash AS variant, v.name, v.tunables, t.text AS source, e.id AS evaluation,
        e.status, e.stage, e.gate, e.message, e.diagnostics, e.score_ns, h.change, h.reason, h.expected_speedup,
-       h.measured_speedup, r.verdict
+       h.measured_speedup, h.parent_id AS stated_parent,
+       (SELECT r.verdict FROM hypothesis_results r WHERE r.hypothesis = h.id) AS verdict
 FROM proposals p JOIN variants v ON v.id = p.variant_id JOIN sources t ON t.id = v.source_id
 LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
-LEFT JOIN hypotheses h ON h.proposal_id = p.id LEFT JOIN hypothesis_results r ON r.hypothesis = h.id
+LEFT JOIN hypotheses h ON h.proposal_id = p.id
 WHERE p.llm_call_id = :call AND NOT EXISTS (SELECT 1 FROM proposals l WHERE l.llm_call_id = p.llm_call_id AND
   l.variant_id = p.variant_id AND l.id > p.id) ORDER BY p.id)sql";
-// Of each the best score that its search knew before the candidate.
+// Of each the best score that its search knew before the candidate. The table has parents by variant, of all searches that
+// made it: where a hypothesis says which it is about, others have to be of this search.
 constexpr const char* kParents = R"sql(
-SELECT v.variant_hash AS variant, v.name, v.tunables, t.text AS source,
+SELECT v.variant_hash AS variant, v.id = :stated AS is_stated, v.name, v.tunables, t.text AS source,
        (SELECT min(f.score_ns) FROM evaluations f WHERE f.variant_id = v.id AND f.search_id = :search
           AND f.status IN ('ok', 'duplicate') AND f.id < ifnull(:before, 9223372036854775807)) AS score_ns
 FROM variant_parents q JOIN variants v ON v.id = q.parent_id JOIN sources t ON t.id = v.source_id
-WHERE q.variant_id = :variant ORDER BY v.variant_hash)sql";
+WHERE q.variant_id = :variant AND (:stated IS NULL OR v.id = :stated OR EXISTS
+  (SELECT 1 FROM evaluations f WHERE f.variant_id = v.id AND f.search_id = :search)) ORDER BY v.variant_hash)sql";
 constexpr const char* kChecks =
     "SELECT w.name AS workload, min(c.passed) AS passed, max(c.max_error) AS max_error FROM checks c JOIN "
     "workloads w ON w.id = c.workload_id WHERE c.evaluation_id = :evaluation GROUP BY w.name ORDER BY w.name";
@@ -243,18 +246,22 @@ class TrajectoryWriter {
     return json;
   }
 
-  /// Returns the score of the fastest.
+  /// Returns the score of the one that its hypothesis is about, else of the fastest.
   std::optional<double> add_parents(const db::TableRow& row, RowId search, Json& json,
                                     std::map<std::string, Json>& parents) {
     std::optional<double> best_ns;
     json["parents"] = Json::array();
-    const db::Table table = reader_.query(
-        kParents, 0,
-        {{"variant", row.integer("variant_row")}, {"search", search}, {"before", row.cell("evaluation")}});
+    const bool states = row.integer("stated_parent") != 0;
+    const db::Table table = reader_.query(kParents, 0,
+                                          {{"variant", row.integer("variant_row")},
+                                           {"search", search},
+                                           {"before", row.cell("evaluation")},
+                                           {"stated", row.cell("stated_parent")}});
     for (const db::TableRow& parent : db::rows_of(table)) {
       const std::string hash = parent.text("variant");
       const auto score_ns = parent.known_real("score_ns");
-      if (score_ns) best_ns = std::min(best_ns.value_or(*score_ns), *score_ns);
+      const bool counts = !states || parent.integer("is_stated") != 0;
+      if (score_ns && counts) best_ns = std::min(best_ns.value_or(*score_ns), *score_ns);
       json["parents"].push_back(hash);
       parents.try_emplace(hash, Json{{"variant", hash},
                                      {"name", parent.text("name")},

@@ -173,6 +173,27 @@ TEST_CASE("a trajectory holds a question, its answer, and what came of that") {
     CHECK(entry.path().extension() != ".part");
 }
 
+TEST_CASE("a candidate that another search made from another parent has the parent of its hypothesis") {
+  Asked asked;
+  Run other(*asked.store);
+  const RowId foreign = other.commit(2048, Status::ok, 100'000).variant;
+  const EvaluationRequest request = other.request(256);
+  const EvaluationResult result = Run::result(Status::ok, 800'000);
+  static_cast<void>(asked.store->commit({.search = other.search,
+                                         .iteration = other.iteration++,
+                                         .proposer = "search",
+                                         .arm = "random",
+                                         .parents = {foreign},
+                                         .request = &request,
+                                         .result = &result}));
+  CHECK(db::test::integer(asked.folder.file(), "SELECT count(*) FROM variant_parents WHERE parent_id = " +
+                                                   std::to_string(foreign)) == 1);
+  static_cast<void>(export_trajectories(asked.folder.file(), asked.file()));
+  const Json line = asked.lines().at(0);
+  CHECK(line["candidates"][0]["parents"] == Json::array({line["parents"][0]["variant"]}));
+  CHECK(line["candidates"][0]["speedup"] == 1.25);
+}
+
 TEST_CASE("no key and no path of a machine is in a trajectory, wherever it was planted") {
   ::setenv("SOME_TEAM_TOKEN", kSecret, 1);
   Asked asked;
