@@ -18,10 +18,16 @@ namespace {
 constexpr std::string_view kKey = "hypothesis";
 constexpr std::size_t kMaxBlock = 4096;  // bytes: its texts with every character escaped in JSON; chosen
 
-std::string line_in(const JsonReader& at, std::size_t most) {
-  std::string text = sanitize(clean_text(at.text()));
+/// What is said of a block is one line, too: names in it are the model's.
+std::string one_line(std::string_view words) {
+  std::string text = sanitize(clean_text(words));
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return text;
+}
+
+std::string line_in(const JsonReader& at, std::size_t most) {
+  std::string text = one_line(at.text());
   const std::size_t begin = text.find_first_not_of(' ');
   if (begin == std::string::npos) at.fail("a sentence");
   text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
@@ -61,9 +67,9 @@ Result<Hypothesis> read_hypothesis(std::string_view block) {
     at.only({kKey});
     return hypothesis_in(at.member(kKey));
   } catch (const JsonInputError& error) {
-    return InputError{sanitize(error.what())};
+    return InputError{one_line(error.what())};
   } catch (const Json::exception& error) {
-    return InputError{fmt::format("hypothesis: not JSON: {}", sanitize(error.what()))};
+    return InputError{fmt::format("hypothesis: not JSON: {}", one_line(error.what()))};
   }
 }
 

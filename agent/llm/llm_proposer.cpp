@@ -98,7 +98,7 @@ std::optional<Offer> LlmProposer::poll(bool busy, std::int64_t room) {
     if (is_due(*exchanges_[i])) receive(*exchanges_[i]);
   send_repairs();
   if (offers_.empty()) {
-    if (end_reason_.empty() && exchanges_.size() < options_.parallel && has_room() && (told_ > 0 || !busy))
+    if (end_reason_.empty() && exchanges_.size() < options_.parallel && (told_ > 0 || !busy))
       begin_exchange();
     return std::nullopt;
   }
@@ -116,16 +116,20 @@ bool LlmProposer::is_due(const Exchange& exchange) const {
 
 // ---- questions and answers
 
-/// For a candidate from one more answer, besides those that are awaited.
-bool LlmProposer::has_room() const {
-  const auto asked =
-      std::ranges::count_if(exchanges_, [](const auto& exchange) { return exchange->call.in_flight(); });
+/// For a candidate from one more answer of the model, besides those that are awaited. A question that may stay open for
+/// days keeps no room from a model that answers now: the search's end withdraws it.
+bool LlmProposer::has_room(std::size_t model) const {
+  const auto keeps = [this](std::size_t other) { return options_.models[other].client->keeps_questions(); };
+  const auto asked = std::ranges::count_if(exchanges_, [&](const auto& exchange) {
+    return exchange->call.in_flight() && (keeps(model) || !keeps(exchange->model));
+  });
   return room_ > asked + std::ssize(offers_);
 }
 
-/// Nothing is asked while no model is free.
+/// Nothing is asked while no model is free that there is room for.
 void LlmProposer::begin_exchange() {
-  const auto free = models_.free();
+  auto free = models_.free();
+  std::erase_if(free, [this](std::size_t model) { return !has_room(model); });
   if (free.empty()) return;
   const QuestionChoice::Plan plan = choice_.choose(free);
   auto exchange = std::make_unique<Exchange>();
@@ -176,7 +180,7 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
       read_answer(reply.text, exchange.question.parent.candidate, name, exchange.question.max_candidates);
   const bool usable =
       proposed && std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });
-  if (!usable && !exchange.question.is_repeat && has_room()) {
+  if (!usable && !exchange.question.is_repeat && has_room(exchange.model)) {
     const InputError& input_error = proposed ? proposed->front().candidate.error() : proposed.error();
     if (send(exchange, writer_.repeated(exchange.question, reply.text, worded(input_error, reply.stop))))
       return;
@@ -298,7 +302,7 @@ void LlmProposer::settle(Exchange& exchange) {
 void LlmProposer::send_repairs() {
   for (std::size_t i = exchanges_.size(); i-- > 0;) {
     Exchange& exchange = *exchanges_[i];
-    if (!exchange.to_repair || !has_room()) continue;
+    if (!exchange.to_repair || !has_room(exchange.model)) continue;
     exchange.to_repair = false;
     ++exchange.repairs;
     const Choice choice{.arm = "repair", .island = exchange.island, .parent = &*exchange.last_failed};

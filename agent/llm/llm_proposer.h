@@ -67,7 +67,7 @@ class LlmProposer final : public CandidateSource {
   };
   using Exchanges = std::vector<std::unique_ptr<Exchange>>;
 
-  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] bool has_room(std::size_t model) const;
   void begin_exchange();
   void send_repairs();
   [[nodiscard]] bool send(Exchange& exchange, Question question);

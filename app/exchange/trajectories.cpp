@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/llm/api/redact.h"
@@ -46,21 +47,26 @@ SELECT lower(hex(c.uid)) AS id, lower(hex(s.uid)) AS search, s.id AS search_row,
 FROM llm_calls c JOIN searches s ON s.id = c.search_id JOIN definitions d ON d.id = s.definition_id
 JOIN devices dev ON dev.id = s.device_id JOIN environments x ON x.id = s.environment_id
 WHERE c.id = :call)sql";
+// Of an evaluation that was not conclusive and its retry the last.
 constexpr const char* kCandidates = R"sql(
 SELECT p.variant_id AS variant_row, v.variant_hash AS variant, v.name, v.tunables, t.text AS source, e.id AS evaluation,
        e.status, e.stage, e.gate, e.message, e.diagnostics, e.score_ns, h.change, h.reason, h.expected_speedup,
-       h.measured_speedup, r.verdict
+       h.measured_speedup, h.parent_id AS stated_parent,
+       (SELECT r.verdict FROM hypothesis_results r WHERE r.hypothesis = h.id) AS verdict
 FROM proposals p JOIN variants v ON v.id = p.variant_id JOIN sources t ON t.id = v.source_id
 LEFT JOIN evaluations e ON e.variant_id = p.variant_id AND e.proposal_id = p.id
-LEFT JOIN hypotheses h ON h.proposal_id = p.id LEFT JOIN hypothesis_results r ON r.hypothesis = h.id
-WHERE p.llm_call_id = :call ORDER BY p.id)sql";
-// Of each the best score that its search knew before the candidate.
+LEFT JOIN hypotheses h ON h.proposal_id = p.id
+WHERE p.llm_call_id = :call AND NOT EXISTS (SELECT 1 FROM proposals l WHERE l.llm_call_id = p.llm_call_id AND
+  l.variant_id = p.variant_id AND l.id > p.id) ORDER BY p.id)sql";
+// Of each the best score that its search knew before the candidate. The table has parents by variant, of all searches that
+// made it: where a hypothesis says which it is about, others have to be of this search.
 constexpr const char* kParents = R"sql(
-SELECT v.variant_hash AS variant, v.name, v.tunables, t.text AS source,
+SELECT v.variant_hash AS variant, v.id = :stated AS is_stated, v.name, v.tunables, t.text AS source,
        (SELECT min(f.score_ns) FROM evaluations f WHERE f.variant_id = v.id AND f.search_id = :search
           AND f.status IN ('ok', 'duplicate') AND f.id < ifnull(:before, 9223372036854775807)) AS score_ns
 FROM variant_parents q JOIN variants v ON v.id = q.parent_id JOIN sources t ON t.id = v.source_id
-WHERE q.variant_id = :variant ORDER BY v.variant_hash)sql";
+WHERE q.variant_id = :variant AND (:stated IS NULL OR v.id = :stated OR EXISTS
+  (SELECT 1 FROM evaluations f WHERE f.variant_id = v.id AND f.search_id = :search)) ORDER BY v.variant_hash)sql";
 constexpr const char* kChecks =
     "SELECT w.name AS workload, min(c.passed) AS passed, max(c.max_error) AS max_error FROM checks c JOIN "
     "workloads w ON w.id = c.workload_id WHERE c.evaluation_id = :evaluation GROUP BY w.name ORDER BY w.name";
@@ -73,10 +79,9 @@ constexpr const char* kCounters =
     "m.evaluation_id = e.id LEFT JOIN workloads w ON w.id = m.workload_id WHERE e.variant_id = :variant AND "
     "e.search_id = :search AND m.name NOT GLOB 'line/*' ORDER BY 1, 2, 3, e.id";
 
-/// What the environment of this process holds under a name of keys.
-std::vector<std::string> secrets_here() {
+/// `secrets` and what the environment of this process holds under a name of keys.
+std::vector<std::string> with_secrets_here(std::vector<std::string> secrets) {
   constexpr std::size_t kLeast = 12;  // bytes; a shorter one would be taken out of words
-  std::vector<std::string> secrets;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
@@ -88,8 +93,10 @@ std::vector<std::string> secrets_here() {
   return secrets;
 }
 
-/// The address of a server of one's own is left out: "local:[address]#NAME".
+/// The address of a server of one's own is left out: "local:[address]#NAME"; so is the folder of a mailbox, whatever
+/// characters are in it.
 std::string without_address(std::string model) {
+  if (model.starts_with("mailbox:")) return "mailbox:[path]";
   const std::size_t scheme = model.find("://"), begin = model.find(':') + 1;
   if (scheme == std::string::npos || begin > scheme) return model;
   return model.replace(begin, std::min(model.find('#'), model.size()) - begin, "[address]");
@@ -142,8 +149,8 @@ class FileInParts {
 
 class TrajectoryWriter {
  public:
-  TrajectoryWriter(const fs::path& database, std::optional<RowId> search)
-      : reader_(database, kReadTime), redactor_(secrets_here()) {
+  TrajectoryWriter(const fs::path& database, std::optional<RowId> search, std::vector<std::string> keys)
+      : reader_(database, kReadTime), redactor_(with_secrets_here(std::move(keys))) {
     if (search) check_search(*search);
     calls_ = reader_.query(kCalls, 0, {{"search", search ? db::Cell(*search) : db::Cell()}});
     note_folders(database);
@@ -239,18 +246,22 @@ class TrajectoryWriter {
     return json;
   }
 
-  /// Returns the score of the fastest.
+  /// Returns the score of the one that its hypothesis is about, else of the fastest.
   std::optional<double> add_parents(const db::TableRow& row, RowId search, Json& json,
                                     std::map<std::string, Json>& parents) {
     std::optional<double> best_ns;
     json["parents"] = Json::array();
-    const db::Table table = reader_.query(
-        kParents, 0,
-        {{"variant", row.integer("variant_row")}, {"search", search}, {"before", row.cell("evaluation")}});
+    const bool states = row.integer("stated_parent") != 0;
+    const db::Table table = reader_.query(kParents, 0,
+                                          {{"variant", row.integer("variant_row")},
+                                           {"search", search},
+                                           {"before", row.cell("evaluation")},
+                                           {"stated", row.cell("stated_parent")}});
     for (const db::TableRow& parent : db::rows_of(table)) {
       const std::string hash = parent.text("variant");
       const auto score_ns = parent.known_real("score_ns");
-      if (score_ns) best_ns = std::min(best_ns.value_or(*score_ns), *score_ns);
+      const bool counts = !states || parent.integer("is_stated") != 0;
+      if (score_ns && counts) best_ns = std::min(best_ns.value_or(*score_ns), *score_ns);
       json["parents"].push_back(hash);
       parents.try_emplace(hash, Json{{"variant", hash},
                                      {"name", parent.text("name")},
@@ -296,19 +307,28 @@ class TrajectoryWriter {
     }
   }
 
-  /// Every text in it.
+  std::string clean(const std::string& text) {
+    const std::string keyless = redactor_(text);
+    std::string pathless = without_machine_paths(keyless, folders_);
+    report_.keys += keyless != text;
+    report_.paths += pathless != keyless;
+    return pathless;
+  }
+
+  /// Every text and name in it.
   void clean(Json& json) {
     if (json.is_string()) {
-      const std::string& text = json.get_ref<const std::string&>();
-      const std::string keyless = redactor_(text);
-      std::string pathless = without_machine_paths(keyless, folders_);
-      report_.keys += keyless != text;
-      report_.paths += pathless != keyless;
-      json = std::move(pathless);
-      return;
-    }
-    if (json.is_structured())
+      json = clean(json.get_ref<const std::string&>());
+    } else if (json.is_array()) {
       for (Json& part : json) clean(part);
+    } else if (json.is_object()) {
+      Json names = Json::object();
+      for (auto& [name, part] : json.items()) {
+        clean(part);
+        names[clean(name)] = std::move(part);
+      }
+      json = std::move(names);
+    }
   }
 
   db::Reader reader_;
@@ -322,8 +342,8 @@ class TrajectoryWriter {
 }  // namespace
 
 TrajectoryReport export_trajectories(const fs::path& database, const fs::path& file,
-                                     std::optional<RowId> search) {
-  return TrajectoryWriter(database, search).write(file);
+                                     std::optional<RowId> search, std::vector<std::string> keys) {
+  return TrajectoryWriter(database, search, std::move(keys)).write(file);
 }
 
 }  // namespace ak::app

@@ -124,7 +124,7 @@ std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
           "LEFT JOIN variant_parents q ON q.variant_id = v.id "
           "LEFT JOIN variants w ON w.id = q.parent_id LEFT JOIN sources u ON u.id = w.source_id "
           "WHERE {} AND {} AND p.arm <> 'points' AND e.status NOT IN ('interrupted', "
-          "'infrastructure_error') GROUP BY v.id ORDER BY e.id",
+          "'infrastructure_error') GROUP BY v.id, h.id ORDER BY e.id",
           best_of_parent, in_scope(scope), kSearchOnly),
       0, kQueryTime);
   std::vector<ModelAttempt> attempts;

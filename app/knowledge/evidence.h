@@ -48,7 +48,8 @@ struct ModelAttempt {
 [[nodiscard]] std::vector<TimedVariant> timed_variants(const std::filesystem::path& database,
                                                        const db::InsightScope& scope);
 
-/// In the order of their evaluation.
+/// In the order of their evaluation. A variant that was proposed several times is there once for each hypothesis, and
+/// once for all its proposals without one.
 [[nodiscard]] std::vector<ModelAttempt> model_attempts(const std::filesystem::path& database,
                                                        const db::InsightScope& scope);
 

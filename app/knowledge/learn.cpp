@@ -141,8 +141,10 @@ std::string stated_claim(const ModelAttempt& attempt) {
 }
 
 std::string_view verdict_on(const ModelAttempt& attempt) {
-  return ak::verdict_on(attempt.hypothesis->speedup, attempt.score_ns || attempt.status == "compiled_only",
-                        attempt.measured_speedup);
+  // As in the view hypothesis_results: what passed may have no score.
+  const bool passed =
+      attempt.status == "ok" || attempt.status == "duplicate" || attempt.status == "compiled_only";
+  return ak::verdict_on(attempt.hypothesis->speedup, passed, attempt.measured_speedup);
 }
 
 std::string expectation_of(const ModelAttempt& attempt) {
@@ -263,6 +265,20 @@ std::vector<db::Insight> failure_insights(const db::InsightScope& scope,
   return insights;
 }
 
+/// Of every variant the first attempt, one with a hypothesis where there is any.
+std::vector<ModelAttempt> one_of_each(std::span<const ModelAttempt> attempts) {
+  std::vector<ModelAttempt> variants;
+  std::map<RowId, std::size_t> places;
+  for (const ModelAttempt& attempt : attempts) {
+    const auto [known, is_new] = places.try_emplace(attempt.variant, variants.size());
+    if (is_new)
+      variants.push_back(attempt);
+    else if (!variants[known->second].hypothesis && attempt.hypothesis)
+      variants[known->second] = attempt;
+  }
+  return variants;
+}
+
 /// How much of what models expect of their changes comes true, of all models together: a lesson for each of them.
 std::optional<db::Insight> expectation_insight(const db::InsightScope& scope,
                                                std::span<const ModelAttempt> attempts) {
@@ -361,11 +377,12 @@ std::vector<db::Insight> learn_templates(const db::InsightScope& scope,
 
 std::vector<db::Insight> learn_attempts(const db::InsightScope& scope,
                                         std::span<const ModelAttempt> attempts) {
-  std::vector<db::Insight> insights = failure_insights(scope, attempts);
-  for (const auto& [subject, change] : changes_of(attempts))
+  const std::vector<ModelAttempt> variants = one_of_each(attempts);
+  std::vector<db::Insight> insights = failure_insights(scope, variants);
+  for (const auto& [subject, change] : changes_of(variants))
     insights.push_back(change_insight(scope, subject, change));
   if (auto expected = expectation_insight(scope, attempts)) insights.push_back(*std::move(expected));
-  for (const ModelAttempt& attempt : attempts) insights.push_back(attempt_insight(scope, attempt));
+  for (const ModelAttempt& attempt : variants) insights.push_back(attempt_insight(scope, attempt));
   return insights;
 }
 

@@ -16,10 +16,11 @@ constexpr std::string_view kWhy = "its session was given up";
 
 void abandon_session(const std::filesystem::path& database, RowId session) {
   db::SessionStore store(database);
-  db::Session given_up = store.read(session);
+  static_cast<void>(store.read(session));  // that there is one
   db::SessionLock lock(database);
   if (!lock.take(session))
     fail(ExitCode::usage, "session {0} is running; end it first: alphakernel session stop {0}", session);
+  db::Session given_up = store.read(session);  // as whoever held the lock before has left it
   if (std::ranges::all_of(given_up.runs, &db::SessionSearch::is_done))
     fail(ExitCode::usage, "session {} is finished: there is nothing to give up", session);
   int code = 0;

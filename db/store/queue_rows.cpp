@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/store/queue_rows.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "core/text/hash.h"
+#include "core/text/json.h"
 #include "db/rows.h"
 #include "db/store/stored_values.h"
 #include "db/utc.h"
@@ -138,11 +143,18 @@ void end_session_run(Connection& connection, const SessionSearch& run) {
          {{"state", run.state}, {"reason", run.reason}, {"exit_code", run.exit_code}, {"in_flight", 0}});
 }
 
-void rename_model(Connection& connection, const RenamedModel& model) {
-  for (const char* const statement :
-       {"UPDATE llm_calls SET model = :now WHERE search_id = :search AND model = :before",
-        "UPDATE proposals SET proposer = :now WHERE search_id = :search AND proposer = :before"})
-    run(connection, statement, {{"search", model.search}, {"before", model.before}, {"now", model.now}});
+void rename_models(Connection& connection, std::span<const RenamedModel> models) {
+  Json list = Json::array();
+  for (const RenamedModel& model : models) list.push_back({model.search, model.before, model.now});
+  const std::string names = list.dump();
+  // One statement for all: what one of them has renamed may be called as another was.
+  for (const auto& [table, column] : {std::pair("llm_calls", "model"), std::pair("proposals", "proposer")})
+    run(connection,
+        fmt::format("UPDATE {0} SET {1} = r.now FROM (SELECT json_extract(value, '$[0]') AS search, "
+                    "json_extract(value, '$[1]') AS before, json_extract(value, '$[2]') AS now FROM "
+                    "json_each(:names)) r WHERE {0}.search_id = r.search AND {0}.{1} = r.before",
+                    table, column),
+        {{"names", names}});
 }
 
 }  // namespace ak::db

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "db/sqlite.h"
@@ -23,7 +24,7 @@ void begin_session_run(Connection& connection, const SessionSearch& run);
 /// The figures of a run that continues.
 void update_stats(Connection& connection, RowId run, const SessionSearchStats& stats);
 void end_session_run(Connection& connection, const SessionSearch& run);
-/// In the questions of its search, and in what came of them.
-void rename_model(Connection& connection, const RenamedModel& model);
+/// In the questions of their searches, and in what came of them; all at once, so that one may get the name of another.
+void rename_models(Connection& connection, std::span<const RenamedModel> models);
 
 }  // namespace ak::db

@@ -34,7 +34,7 @@ void SessionStore::move(const Session& session, const std::vector<RenamedModel>&
   update(connection_, "sessions", session.id, {{"folder", session.folder}});
   for (const SessionSearch& run : session.runs)
     update(connection_, "session_searches", run.id, {{"arguments", Json(run.arguments).dump()}});
-  for (const RenamedModel& model : models) rename_model(connection_, model);
+  rename_models(connection_, models);
   transaction.commit();
 }
 

@@ -531,6 +531,20 @@ TEST_CASE("no question is asked whose answer no evaluation is left for") {
   CHECK(several.model->requests.size() + several.second->requests.size() == 1);
 }
 
+TEST_CASE("a question that waits for days does not take the last evaluation from a model that answers") {
+  Run run({});
+  run.kept = std::make_shared<KeptModel>();
+  run.second = std::make_shared<ScriptedModel>(std::vector{reply(candidate("a")), reply(candidate("b"))});
+  run.parallel = 2;
+  run.mailbox_wait = 10s;
+  run.world.options.search.session_search = 1;
+  run.world.options.budgets.max_evaluations = 3;
+  const LoopResult result = run.run();
+  CHECK_FALSE(result.suspended);
+  CHECK(result.stop_reason == "evaluation budget");
+  CHECK(run.second->requests.size() == 2);
+}
+
 TEST_CASE("of two models the one that helps is asked more often") {
   std::vector<LlmReply> good, bad;
   for (int i = 0; i < 40; ++i) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -146,6 +147,23 @@ TEST_CASE("what models expected is a lesson: what came of each change, and how m
         "be 1.5 times as fast on average and were 1.07");
   for (const db::Insight& insight : learn_attempts(kScope, std::vector{attempt(1, "a", 800)}))
     CHECK(insight.kind != "expectation");
+}
+
+TEST_CASE("a candidate that passed without a score did not fail, and every hypothesis about it counts") {
+  std::vector<ModelAttempt> attempts(3, attempt(1, "__shared__", 800));
+  for (std::size_t i = 1; i < 3; ++i)
+    attempts[i].hypothesis = Hypothesis{.change = "wider loads", .reason = "why", .speedup = 1.5};
+  attempts[1].measured_speedup = 1.25;
+  attempts[2].status = "ok";
+  attempts[2].score_ns.reset();
+  const auto insights = learn_attempts(kScope, attempts);
+  CHECK(about(insights, "all models").tries == 2);
+  CHECK_THAT(about(insights, "all models").text, Catch::Contains("1 held, 0 were refuted, 0 failed"));
+  CHECK(about(insights, "+shared memory").tries == 1);  // it is one kernel
+  CHECK_THAT(about(insights, "variant 1").text, Catch::EndsWith("held"));
+  CHECK(std::ranges::count(insights, "variant 1", &db::Insight::subject) == 1);
+  attempts.erase(attempts.begin(), attempts.begin() + 2);
+  CHECK_THAT(about(learn_attempts(kScope, attempts), "variant 1").text, Catch::EndsWith("not compared"));
 }
 
 TEST_CASE("insights are kept by what they are about, and found by any form of their words") {

@@ -33,16 +33,33 @@ TEST_CASE("paths of a machine are taken out of a text, and what only has strokes
       {"(/fsx/team/jane/x.log)", "([path]/x.log)"},
       {"#include <cuda/std/array> // a/b/c and/or", "#include <cuda/std/array> // a/b/c and/or"},
       {"x = n / 2 / 3; y = (a)/b/c/d; /* text */", "x = n / 2 / 3; y = (a)/b/c/d; /* text */"},
+      {"n /2.0f/3/4", "n /2.0f/3/4"},
       {"n /1/2/3 and /x/y", "n /1/2/3 and /x/y"},
       {"https://example.com/a/b/c", "https://example.com/a/b/c"},
+      {"-I/home/jane/inc -L/u/jane/lib/x", "-I[path] -L[path]"},
+      {"\xe2\x80\x98/home/jane/x\xe2\x80\x99", "\xe2\x80\x98[path]\xe2\x80\x99"},
+      {"\xe2\x80\x9c/u/jane/k/k.cu\xe2\x80\x9d", "\xe2\x80\x9c[path]/k.cu\xe2\x80\x9d"},
+      {"\x1b[1m/home/jane\x1b[0m, \x1b[m/home/jane", "\x1b[1m[path]\x1b[0m, \x1b[m[path]"},
+      {"a\\n/home/jane and \\u2018/home/jane", "a\\n[path] and \\u2018[path]"},
+      {"//home/jane/x and /home//jane/x //", "[path] and [path] //"},
+      {"mailbox:/ceph/jane and mailbox:/box", "mailbox:[path] and mailbox:[path]"},
+      {"/u/jane/2026/k.cu", "[path]/k.cu"},
+      {"/nfs/home/jane.doe", "[path]"},
+      {"@/home/jane/a.rsp */tmp/x", "@[path] *[path]"},
+      {"https://home/jane/x ../home/jane a/home/jane", "https://home/jane/x ../home/jane a/home/jane"},
+      {"//x = a/b/c", "//x = a/b/c"},
+      {"a[m/b/c/d]", "a[m/b/c/d]"},
       {"time/duration", "time/duration"},
       {"/", "/"},
       {"", ""}};
   for (const Row& row : rows) CHECK(without_machine_paths(row.text) == row.clean);
-  const std::vector<std::string> folders{"/odd", "/x"};
+  const std::vector<std::string> folders{"/home/jane doe/box", "/odd/box", "/work", "/odd", "/x"};
   CHECK(without_machine_paths("at:/odd/k.cu,/oddly,/x/y \xc3\xa9", folders) ==
         "at:[path]/k.cu,/oddly,/x/y \xc3\xa9");
-  CHECK(without_machine_paths("a=3/odd", folders) == "a=3[path]");  // wherever it stands
+  CHECK(without_machine_paths("a=3/odd/box, b/odd//box/c/jane.doe", folders) ==
+        "a=3[path], b[path]");  // wherever it stands
+  CHECK(without_machine_paths("in /home/jane doe/box/k.cu", folders) == "in [path]/k.cu");
+  CHECK(without_machine_paths("total/work, n3/odd; /work", folders) == "total/work, n3/odd; [path]");
 }
 
 constexpr const char* kKey = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
@@ -57,6 +74,7 @@ struct Asked {
     answer(first, std::string("by ") + kKey + " and " + kSecret + " in /home/jane/notes/plan.md");
     const Hypothesis hypothesis{
         .change = "wider, as in /home/jane/x/y.cu", .reason = "why", .speedup = 2, .parent_ns = 1'000'000};
+    commit(256, Status::infrastructure_error, 1, first, {parent}, nullptr);  // it is tried again
     commit(256, Status::ok, 800'000, first, {parent}, &hypothesis);
     commit(512, Status::incorrect, 1, first, {parent}, nullptr);
     store->note_llm_reward(first, 0.75);
@@ -75,6 +93,7 @@ struct Asked {
          .bottleneck = "dram_bound",
          .request = {{"model", "m"},
                      {"system", "be quick"},
+                     {std::string("of ") + kKey, "/home/jane/notes/plan.md"},
                      {"messages", {{{"role", "user"}, {"text", std::string("key ") + kKey}}}}}});
   }
   void answer(RowId call, const std::string& text) const {
@@ -154,6 +173,27 @@ TEST_CASE("a trajectory holds a question, its answer, and what came of that") {
     CHECK(entry.path().extension() != ".part");
 }
 
+TEST_CASE("a candidate that another search made from another parent has the parent of its hypothesis") {
+  Asked asked;
+  Run other(*asked.store);
+  const RowId foreign = other.commit(2048, Status::ok, 100'000).variant;
+  const EvaluationRequest request = other.request(256);
+  const EvaluationResult result = Run::result(Status::ok, 800'000);
+  static_cast<void>(asked.store->commit({.search = other.search,
+                                         .iteration = other.iteration++,
+                                         .proposer = "search",
+                                         .arm = "random",
+                                         .parents = {foreign},
+                                         .request = &request,
+                                         .result = &result}));
+  CHECK(db::test::integer(asked.folder.file(), "SELECT count(*) FROM variant_parents WHERE parent_id = " +
+                                                   std::to_string(foreign)) == 1);
+  static_cast<void>(export_trajectories(asked.folder.file(), asked.file()));
+  const Json line = asked.lines().at(0);
+  CHECK(line["candidates"][0]["parents"] == Json::array({line["parents"][0]["variant"]}));
+  CHECK(line["candidates"][0]["speedup"] == 1.25);
+}
+
 TEST_CASE("no key and no path of a machine is in a trajectory, wherever it was planted") {
   ::setenv("SOME_TEAM_TOKEN", kSecret, 1);
   Asked asked;
@@ -168,7 +208,12 @@ TEST_CASE("no key and no path of a machine is in a trajectory, wherever it was p
   }
   CHECK_THAT(text, Contains("[path]/plan.md") && Contains("[path]/y.cu") && Contains("mailbox:[path]"));
   CHECK(report.keys >= 3);   // two questions, an answer, a message
-  CHECK(report.paths >= 4);  // an answer, a hypothesis, a message, the model
+  CHECK(report.paths >= 4);  // an answer, a hypothesis, a message, two questions
+
+  const TrajectoryReport other =
+      export_trajectories(asked.folder.file(), asked.file(), {}, {std::string(kSecret)});
+  CHECK(other.keys == report.keys);
+  CHECK_THAT(read_file(asked.file()), !Contains("hunter2"));
 }
 
 TEST_CASE("trajectories are of one search where one is named, and a file that cannot be written is named") {

@@ -225,5 +225,18 @@ TEST_CASE("what a search keeps of a mailbox has the name of the place to which i
     CHECK(call.model == "mailbox:/new/box");
 }
 
+TEST_CASE("a mailbox may be moved to where another one was") {
+  Waiting waiting;
+  static_cast<void>(waiting.ask("mailbox:/old/a/box"));
+  const Session session = waiting.store.read(waiting.id);
+  const RowId search = waiting.search.search;
+  waiting.store.move(session,
+                     {{.search = search, .before = "mailbox:/old/box", .now = "mailbox:/old/a/box"},
+                      {.search = search, .before = "mailbox:/old/a/box", .now = "mailbox:/old/a/a/box"}});
+  CHECK(text(waiting.folder.file(),
+             "SELECT group_concat(model, ' ') FROM (SELECT model FROM llm_calls ORDER "
+             "BY id)") == "mailbox:/old/a/box mailbox:/old/a/box mailbox:/old/a/a/box");
+}
+
 }  // namespace
 }  // namespace ak::db::test

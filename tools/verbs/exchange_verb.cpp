@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "agent/llm/api/provider.h"
 #include "app/exchange/exchange.h"
 #include "app/exchange/trajectories.h"
 #include "app/problem/board_import.h"
@@ -206,7 +207,7 @@ int export_set(const fs::path& database, const ExchangeFlags& flags) {
   return 0;
 }
 
-int write_trajectories(const fs::path& database, const ExchangeFlags& flags) {
+int write_trajectories(const fs::path& database, const ExchangeFlags& flags, const app::Config& config) {
   const fs::path file = flags.trajectories;
   if (!flags.folder.empty() || flags.all || !flags.problems.empty())
     fail(ExitCode::usage,
@@ -214,7 +215,8 @@ int write_trajectories(const fs::path& database, const ExchangeFlags& flags) {
   if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
   if (!flags.force && fs::exists(file))
     fail(ExitCode::output, "{} is there; --force replaces it", file.string());
-  const app::TrajectoryReport report = app::export_trajectories(database, file, flags.search);
+  const app::TrajectoryReport report =
+      app::export_trajectories(database, file, flags.search, agent::configured_keys(config.llm));
   if (flags.json)
     fmt::print("{}\n", Json{{"answers", report.answers},
                             {"candidates", report.candidates},
@@ -248,8 +250,10 @@ int run_exchange(const app::Arguments& arguments) {
   if (verbs.only->parsed()) return check(flags.folder, flags.json);
   if (verbs.from->parsed() && !flags.problems.empty())
     return import_tasks(files_of(flags.folder), flags.problems, flags.python, flags.limit_s, flags.json);
-  const fs::path file = app::database_file(flags.database, app::load_config());
-  if (verbs.to->parsed()) return trajectories ? write_trajectories(file, flags) : export_set(file, flags);
+  const app::Config config = app::load_config();
+  const fs::path file = app::database_file(flags.database, config);
+  if (verbs.to->parsed())
+    return trajectories ? write_trajectories(file, flags, config) : export_set(file, flags);
   const app::ExchangeReport report = app::import_exchange(flags.folder, file);
   require_content(report, flags.folder);
   print_report(report, flags.folder, flags.json);

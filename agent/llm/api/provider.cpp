@@ -184,6 +184,13 @@ std::string find_key(const Provider& provider, const LlmSettings& settings) {
   return trimmed(read_file(file->second, kMaxKeyBytes));
 }
 
+std::vector<std::string> configured_keys(const LlmSettings& settings) {
+  std::vector<std::string> keys;
+  for (const Provider& provider : all_providers(settings))
+    if (std::string key = find_key(provider, settings); !key.empty()) keys.push_back(std::move(key));
+  return keys;
+}
+
 LlmModel open_model(const std::string& name, const LlmSettings& settings) {
   const std::size_t colon = name.find(':');
   if (colon == std::string::npos)

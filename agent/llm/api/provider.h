@@ -71,4 +71,7 @@ struct LlmModel {
 /// Error(bad_input) when others may read the file.
 [[nodiscard]] std::string find_key(const Provider& provider, const LlmSettings& settings);
 
+/// The keys of all providers, configured and built in, that have one. Throws as find_key() does.
+[[nodiscard]] std::vector<std::string> configured_keys(const LlmSettings& settings);
+
 }  // namespace ak::agent

@@ -20,26 +20,73 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 bool is_credential(char c) { return is_word(c) || c == '.' || c == '+' || c == '/' || c == '=' || c == '~'; }
+bool is_alnum(char c) { return is_word(c) && c != '_' && c != '-'; }
+bool is_upper_or_digit(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool is_token(char c) { return is_word(c) || c == '.'; }
 
 /// A prefix that keys begin with, and how many of its characters must follow to make a key.
 struct KeyShape {
   std::string_view prefix;
   std::size_t least;
   bool (*belongs)(char);
-  bool keep_prefix;  ///< the prefix is a word, not part of the key
+  bool keep_prefix = false;  ///< the prefix is a word, not part of the key
+  std::ptrdiff_t dots = 0;   ///< at least so many are in it
 };
-constexpr std::array kShapes{KeyShape{"sk-", 16, is_word, false}, KeyShape{"AIza", 20, is_word, false},
+// The providers' own documentation shows these forms. Below their full lengths, as a text may be cut; far above what
+// identifiers of kernels are, that begin like this.
+constexpr std::array kShapes{KeyShape{"sk-", 16, is_word},
+                             KeyShape{"AIza", 20, is_word},
                              KeyShape{"Bearer ", 8, is_credential, true},
-                             KeyShape{"bearer ", 8, is_credential, true}};
-constexpr std::string_view kShapeStarts = "sABb";  // what the prefixes begin with
+                             KeyShape{"bearer ", 8, is_credential, true},
+                             KeyShape{"hf_", 24, is_alnum},
+                             KeyShape{"ghp_", 24, is_alnum},
+                             KeyShape{"gho_", 24, is_alnum},
+                             KeyShape{"ghu_", 24, is_alnum},
+                             KeyShape{"ghs_", 24, is_alnum},
+                             KeyShape{"ghr_", 24, is_alnum},
+                             KeyShape{"github_pat_", 24, is_word},
+                             KeyShape{"gsk_", 24, is_alnum},
+                             KeyShape{"nvapi-", 24, is_word},
+                             KeyShape{"AKIA", 16, is_upper_or_digit},
+                             KeyShape{"ASIA", 16, is_upper_or_digit},
+                             KeyShape{"eyJ", 16, is_token, false, 2}};  // a JSON Web Token
+constexpr std::string_view kShapeStarts = "sABbhgne";                   // what the prefixes begin with
+
+/// Whether what begins at `at` is the rest of a word. The letter of an escape (\n) is none.
+bool continues_word(std::string_view text, std::size_t at) {
+  return at > 0 && is_word(text[at - 1]) && (at == 1 || text[at - 2] != '\\');
+}
 
 /// Length of the key that begins at `at`, prefix included; 0: none does.
 std::size_t key_length(std::string_view text, std::size_t at, const KeyShape& shape) {
-  if (!text.substr(at).starts_with(shape.prefix) || (at > 0 && is_word(text[at - 1]))) return 0;
+  if (!text.substr(at).starts_with(shape.prefix) || continues_word(text, at)) return 0;
   std::size_t end = at + shape.prefix.size();
   while (end < text.size() && shape.belongs(text[end])) ++end;
-  const std::size_t length = end - at;
-  return length >= shape.prefix.size() + shape.least ? length : 0;
+  const std::string_view key = text.substr(at, end - at);
+  const bool whole =
+      key.size() >= shape.prefix.size() + shape.least && std::ranges::count(key, '.') >= shape.dots;
+  return whole ? key.size() : 0;
+}
+
+/// "-----BEGIN ... PRIVATE KEY-----" up to its end, or that of the text where the block was cut.
+std::string without_private_keys(std::string_view text) {
+  constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
+  constexpr std::size_t kMaxLabel = 64;  // bytes; labels are a few words (RFC 7468)
+  std::string result;
+  std::size_t kept = 0;
+  for (std::size_t at = text.find(kBegin); at != std::string_view::npos; at = text.find(kBegin, at)) {
+    const std::string_view label = text.substr(at + kBegin.size(), kMaxLabel);
+    if (label.substr(0, label.find(kDashes)).find("PRIVATE KEY") == std::string_view::npos) {
+      at += kBegin.size();
+      continue;
+    }
+    result.append(text, kept, at - kept).append(kMask);
+    const std::size_t end = text.find(kEnd, at);
+    const std::size_t close = end == std::string_view::npos ? end : text.find(kDashes, end + kEnd.size());
+    if (close == std::string_view::npos) return result;
+    kept = at = close + kDashes.size();
+  }
+  return result.append(text, kept);
 }
 
 std::string without_shapes(std::string_view text) {
@@ -194,7 +241,7 @@ std::string Redactor::without_secrets(std::string_view text) const {
 }
 
 std::string Redactor::operator()(std::string_view text) const {
-  return without_shapes(without_passwords(without_secrets(text)));
+  return without_shapes(without_private_keys(without_passwords(without_secrets(text))));
 }
 
 void Redactor::redact(Json& json) const {

@@ -13,7 +13,7 @@ namespace ak::agent {
 
 /// Takes secrets out of text: in every form in which a server may repeat them (as they are, with escapes, in base64 or
 /// hexadecimal: readings.h), whole, parts of 12 characters or more, and of 6 or more where the text was cut, however
-/// they are written; user and password in addresses; and what looks like any key (sk-..., AIza..., Bearer ...).
+/// they are written; user and password in addresses; and what looks like any key (docs/providers.md#keys).
 /// Immutable: may be used by several threads.
 class Redactor {
  public:

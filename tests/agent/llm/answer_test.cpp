@@ -223,6 +223,7 @@ TEST_CASE("what is no hypothesis is named, and its candidate taken all the same"
       {of("\"change\": \"c\", \"why\": \"w\""), "speedup"},
       {of("\"change\": \"c\", \"speedup\": 2"), "why"},
       {of(good + ", \"sure\": true"), "unknown key 'sure'"},
+      {of(good + ", \"x\\n\\tnote: done\": 1"), "unknown key 'x  note: done'"},
       {of(good + ", \"speedup\": 3"), "speedup"},
       {"{\"hypothesis\": {" + good + "}, \"tunable\": 1}", "unknown key 'tunable'"},
       {of("\"change\": \"\", \"why\": \"w\", \"speedup\": 2"), "expected a sentence"},
@@ -245,7 +246,7 @@ TEST_CASE("what is no hypothesis is named, and its candidate taken all the same"
     const ProposedCandidate one = read_one("```json\n" + row.statement + "\n```\n" + block(kSource));
     CHECK_FALSE(one.hypothesis);
     CHECK_THAT(one.hypothesis_error, Catch::Contains(row.words));
-    CHECK(one.hypothesis_error.find('\x1b') == std::string::npos);
+    CHECK(one.hypothesis_error.find_first_of("\x1b\n\t") == std::string::npos);
   }
   const ProposedCandidate none = read_one(block(kSource));
   CHECK_FALSE(none.hypothesis);

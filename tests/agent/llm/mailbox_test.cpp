@@ -62,12 +62,12 @@ struct Box {
   ~Box() { cancelled = true; }
 };
 
-/// While it lives no file of this process gets longer than a few bytes. One is opened, and none is printed to.
+/// While it lives no file of this process gets longer than `bytes`. One is opened, and none is printed to.
 class FullDisk {
  public:
-  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit FullDisk(rlim_t bytes = 8) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
     getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit full{.rlim_cur = 8, .rlim_max = before_.rlim_max};
+    const rlimit full{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
     setrlimit(RLIMIT_FSIZE, &full);
   }
   FullDisk(const FullDisk&) = delete;
@@ -359,6 +359,23 @@ TEST_CASE("that an answer was taken is said as soon as the disk has room for it"
   box.client.withdraw({.search = "search1", .id = ""}, "its search has ended");
   CHECK(box.mailbox.question(1).state == "answered");
   CHECK(box.json(1)["by"] == "a person");
+}
+
+TEST_CASE("a question whose answer was taken is not withdrawn where the disk has room for that alone") {
+  Box box;
+  static_cast<void>(box.post("call1"));
+  static_cast<void>(box.post("call2"));
+  box.mailbox.answer(box.mailbox.question(1), "a person", "the answer", false);
+  {
+    // That it was taken is 150 bytes with the hash of the answer, that it is withdrawn 90.
+    const FullDisk full(fs::file_size(box.mailbox.file(1, "json")) + 115);
+    CHECK(box.ask().get().text == "the answer");
+    box.client.withdraw({.search = "search1", .id = ""}, "its search has ended");
+    CHECK(box.mailbox.question(1).is_open());
+    CHECK(box.mailbox.question(2).state == "withdrawn");  // so there was room
+  }
+  box.client.withdraw({.search = "search1", .id = ""}, "its search has ended");
+  CHECK(box.mailbox.question(1).state == "answered");
 }
 
 TEST_CASE("who goes on for a process that could not say so says that an answer was taken") {

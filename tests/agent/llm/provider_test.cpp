@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <future>
 #include <thread>
@@ -74,6 +75,8 @@ TEST_CASE("a key comes from the environment or from a file that only its owner m
   CHECK(find_key(provider, settings) == "file-key-1234");
   ::setenv("AK_TEST_KEY", " environment-key ", 1);
   CHECK(find_key(provider, settings) == "environment-key");
+  settings.providers = {provider};
+  CHECK(std::ranges::count(configured_keys(settings), "environment-key") == 1);
   ::unsetenv("AK_TEST_KEY");
 }
 

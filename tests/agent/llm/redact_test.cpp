@@ -62,6 +62,31 @@ TEST_CASE("users and passwords in addresses are redacted, and addresses stay") {
   CHECK(redact("https://a:b@c@host?d@e") == "https://[redacted]@host?d@e");
 }
 
+TEST_CASE("what looks like a key of any service is redacted, and identifiers stay") {
+  const std::string upper = "ABCDEFGH23456789", part = "aB3dE5gH7jK9mN1p", letters = part + part;
+  const std::string token = "eyJ" + part + ".eyJ" + part + "." + part + "-_" + part;
+  for (const std::string& key : {"sk-" + letters, "AIza" + letters, "hf_" + letters, "ghp_" + letters,
+                                 "gho_" + letters, "github_pat_" + part + "_" + letters, "gsk_" + letters,
+                                 "nvapi-" + part + "-" + part, "AKIA" + upper, "ASIA" + upper, token}) {
+    CAPTURE(key);
+    CHECK(redact("a " + key + " b") == "a [redacted] b");
+    CHECK(redact("\"" + key + "\"") == "\"[redacted]\"");
+    CHECK(redact("line\\n" + key) == "line\\n[redacted]");  // the escape, as sources of JSON have it
+  }
+  CHECK(redact("Authorization: Bearer " + token) == "Authorization: Bearer [redacted]");
+  const std::string kernel =
+      "hf_attention_forward_kernel_of_transformers(gsk_, ghp_x); AKIA; eyJ.a.b; my_hf_" + letters;
+  CHECK(redact(kernel) == kernel);
+}
+
+TEST_CASE("a private key is redacted as a block, also where its end was cut off") {
+  const std::string begin = "-----BEGIN OPENSSH PRIVATE KEY-----", end = "-----END OPENSSH PRIVATE KEY-----";
+  CHECK(redact("a\n" + begin + "\nb3BlbnNzaA\n" + end + "\nb") == "a\n[redacted]\nb");
+  CHECK(redact(begin + "\\nb3BlbnNzaA\\n" + end + begin + "x") == "[redacted][redacted]");
+  const std::string open = "-----BEGIN PUBLIC KEY-----\nb3BlbnNzaA\n-----END PUBLIC KEY-----";
+  CHECK(redact(open) == open);
+}
+
 TEST_CASE("kernels and messages without the key stay as they are") {
   const std::string kernel =
       "/* alphakernel */\n// ****** 90 % of ak9Q ...\n__global__ void k(float* a) { a[0] = 1; }\n";
