@@ -116,7 +116,7 @@ bool LlmProposer::is_due(const Exchange& exchange) const {
 
 // ---- questions and answers
 
-/// For a candidate from one more answer of the model, besides those that are awaited. A question that may stay open for
+/// For a candidate from one more answer of the model, beyond those that are awaited. A question that may stay open for
 /// days keeps no room from a model that answers now: the search's end withdraws it.
 bool LlmProposer::has_room(std::size_t model) const {
   const auto keeps = [this](std::size_t other) { return options_.models[other].client->keeps_questions(); };

@@ -21,7 +21,7 @@ struct TrajectoryReport {
 /// question, answer, parents, candidates with verdicts, times and counters, hypotheses, reward. What looks like a key or
 /// a path of a machine is taken out. The file is whole when it is there. All is of one state of the database.
 /// @param search of this search alone; nothing: of all
-/// @param keys taken out besides what the environment holds, in whatever form
+/// @param keys taken out in addition to what the environment holds, in whatever form
 /// Throws Error(output), Error(database), Error(usage) where there is no such search.
 [[nodiscard]] TrajectoryReport export_trajectories(const std::filesystem::path& database,
                                                    const std::filesystem::path& file,

@@ -15,7 +15,7 @@ constexpr unsigned long long kMemoryError = 0x2,
                              kXid = 0x8;  // nvmlEventTypeDoubleBitEccError, -XidCriticalError
 
 /// Numbers of NVIDIA's list of Xid errors ("XID Errors", GPU deployment and management documentation) whose causes there are
-/// hardware or the driver's firmware. The others may be a program's, such as 13 and 31, or say that something was mended.
+/// hardware or the driver's firmware. The others may be a program's, such as 13 and 31, or say that something was repaired.
 struct XidMeaning {
   unsigned long long xid;
   std::string_view words;
