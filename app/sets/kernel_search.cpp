@@ -9,6 +9,7 @@
 
 #include "agent/seeds.h"
 #include "app/evaluate/live_view.h"
+#include "app/sets/drawn_shapes.h"
 #include "app/sets/member_measurements.h"
 #include "app/sets/set_report.h"
 #include "app/sets/shape_tuning.h"
@@ -27,12 +28,13 @@ namespace {
 constexpr std::uint32_t kTriedShapes = 64;
 // Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
 constexpr int kHeldOutTimed = 16;
-constexpr std::uint64_t kCellStream = 18, kRegretStream = 19, kTriedStream = 20;
+constexpr std::uint64_t kCellStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21;
 
 /// A tuned point, and what is known of it.
 struct KnownCandidate {
   Candidate candidate;
   MemberTimes times;
+  std::vector<double> drawn_ns = {};  ///< on drawn shapes, as times.times_ns
   bool takes_every_shape = true;
   std::string layout;
 };
@@ -90,6 +92,31 @@ class SetMaking {
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
     if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
+    if (known_.size() > 1) measure_on_drawn(measurements);
+  }
+
+  /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
+  void measure_on_drawn(MemberMeasurements& measurements) {
+    std::vector<DrawnPoint> points;
+    for (const KnownCandidate& one : known_) points.push_back({one.candidate, one.times.variant});
+    DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
+                                     agent::derive_seed(seed_, kDrawnStream), [&] { go_on(); });
+    if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
+    if (drawn.shapes.empty()) return;
+    tell(fmt::format("{} points timed on {} drawn shapes", known_.size(), drawn.shapes.size()));
+    drawn_ = std::move(drawn.shapes);
+    for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = std::move(drawn.times_ns[i]);
+  }
+
+  /// Points were left out since the shapes were drawn: without those that no other takes.
+  void keep_drawn_that_are_taken() {
+    for (std::size_t shape = drawn_.size(); shape-- > 0;) {
+      const auto takes = [&](const KnownCandidate& one) { return std::isfinite(one.drawn_ns[shape]); };
+      if (std::ranges::any_of(known_, takes)) continue;
+      const auto at = static_cast<std::ptrdiff_t>(shape);
+      drawn_.erase(drawn_.begin() + at);
+      for (KnownCandidate& one : known_) one.drawn_ns.erase(one.drawn_ns.begin() + at);
+    }
   }
 
   /// What was measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed
@@ -190,6 +217,7 @@ class SetMaking {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
+      keep_drawn_that_are_taken();
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
@@ -233,16 +261,22 @@ class SetMaking {
     for (const KnownCandidate& one : known_) {
       auto layout = std::ranges::find(layouts, one.layout);
       if (layout == layouts.end()) layout = layouts.insert(layouts.end(), one.layout);
+      std::vector<double> times_ns = one.times.times_ns;
+      times_ns.insert(times_ns.end(), one.drawn_ns.begin(), one.drawn_ns.end());
       candidates.push_back(
-          {.times_ns = one.times.times_ns,
+          {.times_ns = std::move(times_ns),
            .takes_every_shape = one.takes_every_shape,
            .layout = one.layout.empty() ? 0 : static_cast<std::size_t>(layout - layouts.begin()) + 1});
     }
-    std::vector<double> weights;
-    for (const Workload& shape : shapes_) weights.push_back(shape.weight);
-    return choose_set(candidates, rule_quantities(run_.problem->definition, axes()), weights, limits);
+    SetShapes shapes{.weights = {}, .asked = shapes_.size()};
+    for (const Workload& shape : shapes_) shapes.weights.push_back(shape.weight);
+    shapes.weights.resize(shapes_.size() + drawn_.size(), 1);
+    std::vector<AxisValues> all = axes();
+    for (const Workload& shape : drawn_) all.push_back(shape.axes);
+    return choose_set(candidates, rule_quantities(run_.problem->definition, all), shapes, limits);
   }
 
+  /// Of the timed shapes.
   [[nodiscard]] std::vector<AxisValues> axes() const {
     std::vector<AxisValues> list;
     for (const Workload& shape : shapes_) list.push_back(shape.axes);
@@ -357,6 +391,11 @@ class SetMaking {
     record.mean_ratio = choice_.mean_ratio;
     record.worst_ratio = choice_.worst_ratio;
     record.within_limits = choice_.within_limits;
+    if (!drawn_.empty())
+      report_.notes.push_back(
+          fmt::format("the rule was also learned from {} drawn shapes, on which it is {:.1f} % slower than "
+                      "the best point known there",
+                      drawn_.size(), 100 * (choice_.drawn_ratio - 1)));
     std::set<std::string> layouts;
     for (std::size_t i = 0; i < choice_.members.size(); ++i) {
       const KnownCandidate& member = known_[choice_.members[i]];
@@ -424,7 +463,8 @@ class SetMaking {
   RowId set_;
   std::uint64_t seed_;
   std::vector<Workload> shapes_;
-  agent::Progress spent_;  ///< on single shapes
+  std::vector<Workload> drawn_;  ///< what the rule is learned from next to them
+  agent::Progress spent_;        ///< on single shapes
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;  ///< the set

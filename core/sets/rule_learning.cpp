@@ -23,6 +23,9 @@ using MemberSet = std::uint32_t;
 // rule of three cells over 20 shapes needs some hundred.
 constexpr std::size_t kMaxLookedAt = 10'000;
 
+// A member that does not take a shape counts as so many times as slow there: no infinity, because sums are compared.
+constexpr double kRefused = 100;
+
 constexpr int kAxisCost = 1, kProductCost = 3, kRemainderCost = 4;
 
 /// Of shapes by a quantity.
@@ -59,10 +62,22 @@ std::int64_t limit_between(std::int64_t low, std::int64_t high) {
 class RuleSearch {
  public:
   RuleSearch(const std::vector<RuleQuantity>& quantities, const std::vector<std::vector<double>>& times_ns,
-             std::size_t fallback)
-      : quantities_(quantities), times_ns_(times_ns), fallback_(fallback), shapes_(times_ns.front().size()) {
-    AK_ASSERT(shapes_ <= kMaxRuleShapes, "a set of shapes fits a word");
-    for (std::size_t shape = 0; shape < shapes_; ++shape) allowed_.push_back(allowed_on(shape));
+             std::size_t asked, std::size_t fallback)
+      : quantities_(quantities),
+        times_ns_(times_ns),
+        asked_(asked),
+        fallback_(fallback),
+        shapes_(times_ns.front().size()) {
+    AK_ASSERT(shapes_ <= kMaxRuleShapes && times_ns_.size() <= 32, "sets of shapes and members fit a word");
+    for (std::size_t shape = 0; shape < shapes_; ++shape) {
+      fastest_ns_.push_back(fastest_on(shape));
+      allowed_.push_back(allowed_on(shape));
+    }
+    for (const std::vector<double>& times : times_ns_) {
+      losses_.emplace_back();
+      for (std::size_t shape = 0; shape < shapes_; ++shape)
+        losses_.back().push_back(std::log(std::min(times[shape] / fastest_ns_[shape], kRefused)));
+    }
   }
 
   SetRule run() {
@@ -77,22 +92,40 @@ class RuleSearch {
  private:
   [[nodiscard]] bool gave_up() const { return looked_at_ > kMaxLookedAt; }
 
-  [[nodiscard]] MemberSet allowed_on(std::size_t shape) const {
+  [[nodiscard]] double fastest_on(std::size_t shape) const {
     double fastest = std::numeric_limits<double>::infinity();
     for (const auto& times : times_ns_) fastest = std::min(fastest, times[shape]);
     AK_ASSERT(std::isfinite(fastest), "a member takes every shape");
+    return fastest;
+  }
+
+  [[nodiscard]] MemberSet allowed_on(std::size_t shape) const {
     MemberSet allowed = 0;
     for (std::size_t member = 0; member < times_ns_.size(); ++member)
-      if (times_ns_[member][shape] <= kAlike * fastest) allowed |= MemberSet{1} << member;
+      if (times_ns_[member][shape] <= kAlike * fastest_ns_[shape]) allowed |= MemberSet{1} << member;
     return allowed;
   }
 
-  /// Members that all of these shapes may have.
+  /// Members that all of these shapes may have: as good as the fastest where they were asked for, and without much loss on
+  /// the drawn ones together.
   [[nodiscard]] MemberSet common(ShapeSet shapes) const {
-    MemberSet members = ~MemberSet{0};
-    for (; shapes != 0; shapes &= shapes - 1)
-      members &= allowed_[static_cast<std::size_t>(std::countr_zero(shapes))];
+    const ShapeSet asked = asked_ == kMaxRuleShapes ? ~ShapeSet{0} : (ShapeSet{1} << asked_) - 1;
+    MemberSet members = ~MemberSet{0} >> (32 - times_ns_.size());
+    for (ShapeSet rest = shapes & asked; rest != 0; rest &= rest - 1)
+      members &= allowed_[static_cast<std::size_t>(std::countr_zero(rest))];
+    if ((shapes & ~asked) == 0) return members;
+    for (MemberSet rest = members; rest != 0; rest &= rest - 1) {
+      const auto member = static_cast<std::size_t>(std::countr_zero(rest));
+      if (loss_of(member, shapes & ~asked) > kDrawnLoss) members &= ~(MemberSet{1} << member);
+    }
     return members;
+  }
+
+  [[nodiscard]] double loss_of(std::size_t member, ShapeSet shapes) const {
+    double sum = 0;
+    for (ShapeSet rest = shapes; rest != 0; rest &= rest - 1)
+      sum += losses_[member][static_cast<std::size_t>(std::countr_zero(rest))];
+    return sum;
   }
 
   /// Each way to part the shapes once, by the quantity that reads easiest and parts them furthest.
@@ -160,23 +193,21 @@ class RuleSearch {
     return found->cost;
   }
 
-  /// What the search for the smallest rule left open: the split after which most shapes agree.
+  /// Of the member for which it is least.
+  [[nodiscard]] double least_loss(ShapeSet shapes) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t member = 0; member < times_ns_.size(); ++member)
+      least = std::min(least, loss_of(member, shapes));
+    return least;
+  }
+
+  /// What the search for the smallest rule left open: the split after which the fastest member of either side costs least.
   [[nodiscard]] Split greedy(ShapeSet shapes) const {
-    const auto agreeing = [&](ShapeSet side) {
-      int most = 0;
-      for (std::size_t member = 0; member < times_ns_.size(); ++member) {
-        int count = 0;
-        for (ShapeSet rest = side; rest != 0; rest &= rest - 1)
-          count += (allowed_[static_cast<std::size_t>(std::countr_zero(rest))] >> member & 1) != 0 ? 1 : 0;
-        most = std::max(most, count);
-      }
-      return most;
-    };
     std::optional<Split> chosen;
-    int most = -1;
+    double least = std::numeric_limits<double>::infinity();
     for (const Split& split : splits(shapes)) {
-      const int agree = agreeing(split.below) + agreeing(split.above);
-      if (agree > most || (agree == most && is_plainer(split, *chosen))) most = agree, chosen = split;
+      const double cost = least_loss(split.below) + least_loss(split.above);
+      if (cost < least || (cost == least && is_plainer(split, *chosen))) least = cost, chosen = split;
     }
     AK_ASSERT(chosen.has_value(), "shapes differ in an axis");
     return *chosen;
@@ -225,7 +256,10 @@ class RuleSearch {
 
   const std::vector<RuleQuantity>& quantities_;
   const std::vector<std::vector<double>>& times_ns_;
-  std::size_t fallback_, shapes_;
+  std::size_t asked_, fallback_, shapes_;
+  std::vector<double> fastest_ns_;
+  std::vector<std::vector<double>>
+      losses_;  ///< logarithm of a member's time over the fastest, by member and shape
   std::vector<MemberSet> allowed_;
   std::map<ShapeSet, Tree> trees_;
   std::map<ShapeSet, int> too_few_;  ///< so many cells are not enough
@@ -291,8 +325,9 @@ std::vector<RuleQuantity> rule_quantities(const Definition& definition,
 }
 
 SetRule learn_rule(const std::vector<RuleQuantity>& quantities,
-                   const std::vector<std::vector<double>>& times_ns, std::size_t fallback) {
-  return RuleSearch(quantities, times_ns, fallback).run();
+                   const std::vector<std::vector<double>>& times_ns, std::size_t asked,
+                   std::size_t fallback) {
+  return RuleSearch(quantities, times_ns, asked, fallback).run();
 }
 
 RuleLength length_of(const SetRule& rule, const std::vector<RuleQuantity>& quantities) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -24,16 +23,23 @@ using Members = std::vector<std::size_t>;
 
 struct RatedMembers {
   Members members;
-  double mean_ratio = 1, worst_ratio = 1;
+  double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1;
+
+  [[nodiscard]] double whole_ratio() const { return mean_ratio * drawn_ratio; }
 };
 
 class SetSearch {
  public:
   SetSearch(const std::vector<SetCandidate>& candidates, const std::vector<RuleQuantity>& quantities,
-            const std::vector<double>& weights, const SetLimits& limits)
-      : candidates_(candidates), quantities_(quantities), weights_(weights), limits_(limits) {
-    AK_ASSERT(!candidates.empty() && !weights.empty(), "a set is chosen from something");
-    for (std::size_t shape = 0; shape < weights.size(); ++shape) {
+            const SetShapes& shapes, const SetLimits& limits)
+      : candidates_(candidates),
+        quantities_(quantities),
+        weights_(shapes.weights),
+        asked_(shapes.asked),
+        limits_(limits) {
+    AK_ASSERT(!candidates.empty() && asked_ > 0 && asked_ <= weights_.size(),
+              "a set is chosen from something");
+    for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
       double best = std::numeric_limits<double>::infinity();
       for (const SetCandidate& one : candidates) best = std::min(best, one.times_ns[shape]);
       best_ns_.push_back(best);
@@ -51,7 +57,8 @@ class SetSearch {
       base = rated.front().members;
       if (const auto choice = shortest_rule(rated)) return *choice;
       SetChoice choice = with_rule(rated.front().members);
-      if (!nearest || choice.mean_ratio < nearest->mean_ratio) nearest = std::move(choice);
+      if (!nearest || choice.mean_ratio * choice.drawn_ratio < nearest->mean_ratio * nearest->drawn_ratio)
+        nearest = std::move(choice);
     }
     AK_ASSERT(nearest.has_value(), "a single candidate is a set");
     nearest->within_limits = false;
@@ -91,13 +98,20 @@ class SetSearch {
   /// Means over shapes that some member takes; infinite where one has none.
   template <class Chosen>
   [[nodiscard]] RatedMembers rated(const Members& members, Chosen chosen_ns) const {
-    double sum = 0, worst = 1;
-    for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
-      const double ratio = chosen_ns(shape) / best_ns_[shape];
-      sum += weights_[shape] * std::log(ratio);
-      worst = std::max(worst, ratio);
-    }
-    return {members, std::exp(sum / std::accumulate(weights_.begin(), weights_.end(), 0.0)), worst};
+    double worst = 1;
+    const auto mean_of = [&](std::size_t first, std::size_t end, double& largest) {
+      double sum = 0, weight = 0;
+      for (std::size_t shape = first; shape < end; ++shape) {
+        const double ratio = chosen_ns(shape) / best_ns_[shape];
+        sum += weights_[shape] * std::log(ratio);
+        weight += weights_[shape];
+        largest = std::max(largest, ratio);
+      }
+      return weight > 0 ? std::exp(sum / weight) : 1.0;
+    };
+    double drawn_worst = 1;
+    const double mean = mean_of(0, asked_, worst), drawn = mean_of(asked_, weights_.size(), drawn_worst);
+    return {members, mean, worst, drawn};
   }
 
   [[nodiscard]] RatedMembers rated(const Members& members) const {
@@ -113,7 +127,8 @@ class SetSearch {
     std::vector<RatedMembers> list;
     const auto add = [&](const Members& members) {
       if (may_be(members))
-        if (RatedMembers one = rated(members); std::isfinite(one.mean_ratio)) list.push_back(std::move(one));
+        if (RatedMembers one = rated(members); std::isfinite(one.whole_ratio()))
+          list.push_back(std::move(one));
     };
     double combinations = 1;
     for (std::size_t i = 0; i < size; ++i)
@@ -122,7 +137,7 @@ class SetSearch {
       add_combinations(0, size, {}, add);
     else
       add_extensions(base, add);
-    std::ranges::stable_sort(list, {}, &RatedMembers::mean_ratio);
+    std::ranges::stable_sort(list, {}, &RatedMembers::whole_ratio);
     return list;
   }
 
@@ -146,18 +161,20 @@ class SetSearch {
     }
   }
 
-  [[nodiscard]] bool within_limits(double mean_ratio, double worst_ratio) const {
-    return mean_ratio <= limits_.mean_ratio && worst_ratio <= limits_.worst_ratio;
+  template <class Rated>
+  [[nodiscard]] bool within_limits(const Rated& one) const {
+    return one.mean_ratio <= limits_.mean_ratio && one.worst_ratio <= limits_.worst_ratio &&
+           one.drawn_ratio <= limits_.drawn_ratio;
   }
 
   [[nodiscard]] std::optional<SetChoice> shortest_rule(const std::vector<RatedMembers>& sets) const {
     std::optional<SetChoice> found;
     std::size_t compared = 0;
     for (const RatedMembers& one : sets) {
-      if (!within_limits(one.mean_ratio, one.worst_ratio)) continue;
+      if (!within_limits(one)) continue;
       if (++compared > kComparedRules) break;
       SetChoice choice = with_rule(one.members);
-      if (!within_limits(choice.mean_ratio, choice.worst_ratio)) continue;
+      if (!within_limits(choice)) continue;
       if (!found || length_of(choice.rule, quantities_) < length_of(found->rule, quantities_))
         found = std::move(choice);
     }
@@ -170,7 +187,7 @@ class SetSearch {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (!candidates_[members[i]].takes_every_shape) continue;
-      const double mean = rated({members[i]}).mean_ratio;
+      const double mean = rated({members[i]}).whole_ratio();
       if (!fallback || mean < least) least = mean, fallback = i;
     }
     return fallback.value();
@@ -179,11 +196,13 @@ class SetSearch {
   [[nodiscard]] SetChoice with_rule(const Members& members) const {
     std::vector<std::vector<double>> times;
     for (const std::size_t member : members) times.push_back(candidates_[member].times_ns);
-    SetChoice choice{.members = members, .rule = learn_rule(quantities_, times, fallback_of(members))};
+    SetChoice choice{.members = members,
+                     .rule = learn_rule(quantities_, times, asked_, fallback_of(members))};
     const RatedMembers chosen =
         rated(members, [&](std::size_t shape) { return times[member_on(choice.rule, shape)][shape]; });
     choice.mean_ratio = chosen.mean_ratio;
     choice.worst_ratio = chosen.worst_ratio;
+    choice.drawn_ratio = chosen.drawn_ratio;
     return choice;
   }
 
@@ -200,6 +219,7 @@ class SetSearch {
   const std::vector<SetCandidate>& candidates_;
   const std::vector<RuleQuantity>& quantities_;
   const std::vector<double>& weights_;
+  std::size_t asked_;
   const SetLimits& limits_;
   std::vector<double> best_ns_;
   std::vector<std::size_t> pool_;  ///< candidates that no other makes useless
@@ -208,8 +228,8 @@ class SetSearch {
 }  // namespace
 
 SetChoice choose_set(const std::vector<SetCandidate>& candidates, const std::vector<RuleQuantity>& quantities,
-                     const std::vector<double>& weights, const SetLimits& limits) {
-  return SetSearch(candidates, quantities, weights, limits).run();
+                     const SetShapes& shapes, const SetLimits& limits) {
+  return SetSearch(candidates, quantities, shapes, limits).run();
 }
 
 SetRegret regret_of(const std::vector<double>& ratios) {

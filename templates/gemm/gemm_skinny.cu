@@ -35,7 +35,7 @@
      "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"],
      "strides_bytes": ["round_up(2 * (K if a_layout == 'row' else M), 16)"],
      "box": [64, "(BM if a_layout == 'row' else 64 * DEPTH) // SHARE"]},
-    {"name": "map_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "256B",
+    {"name": "map_b", "tensor": "b", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["N if b_layout == 'row' else K", "K if b_layout == 'row' else N"],
      "strides_bytes": ["round_up(2 * (N if b_layout == 'row' else K), 16)"],
      "box": [64, "64 * DEPTH if b_layout == 'row' else BN"]}

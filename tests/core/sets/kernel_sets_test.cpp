@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <tuple>
 
 #include "core/sets/rule_learning.h"
 #include "core/sets/set_choice.h"
@@ -85,8 +86,8 @@ std::vector<SetCandidate> candidates_of(const std::vector<std::vector<double>>& 
 
 SetChoice chosen(const std::vector<SetCandidate>& candidates, const std::vector<AxisValues>& shapes,
                  const SetLimits& limits = {}) {
-  return choose_set(candidates, rule_quantities(product(), shapes), std::vector<double>(shapes.size(), 1),
-                    limits);
+  return choose_set(candidates, rule_quantities(product(), shapes),
+                    {.weights = std::vector<double>(shapes.size(), 1), .asked = shapes.size()}, limits);
 }
 
 }  // namespace
@@ -96,7 +97,8 @@ TEST_CASE("a rule tells shapes apart by the axis that does, half way between the
                                        {{"M", 64}, {"N", 4096}, {"K", 512}},
                                        {{"M", 4096}, {"N", 4096}, {"K", 4096}}};
   const auto times = planted(shapes, 2, [](const AxisValues& shape) { return shape.at("M") > 64 ? 1 : 0; });
-  CHECK(text_of(learn_rule(rule_quantities(product(), shapes), times, 1)) == "M <= 512 -> 0\nM > 512 -> 1\n");
+  CHECK(text_of(learn_rule(rule_quantities(product(), shapes), times, shapes.size(), 1)) ==
+        "M <= 512 -> 0\nM > 512 -> 1\n");
 }
 
 TEST_CASE("a rule may ask for a product of axes, or whether eight divides one") {
@@ -105,7 +107,7 @@ TEST_CASE("a rule may ask for a product of axes, or whether eight divides one") 
                                      {{"M", 512}, {"N", 512}, {"K", 64}}};
   const auto large =
       planted(wide, 2, [](const AxisValues& s) { return s.at("M") * s.at("N") > 10'000 ? 1 : 0; });
-  const SetRule by_product = learn_rule(rule_quantities(product(), wide), large, 0);
+  const SetRule by_product = learn_rule(rule_quantities(product(), wide), large, wide.size(), 0);
   CHECK(by_product.cells.size() == 2);
   CHECK(by_product.cells.front().bounds.front().quantity == "M * N");
 
@@ -113,7 +115,7 @@ TEST_CASE("a rule may ask for a product of axes, or whether eight divides one") 
                                     {{"M", 64}, {"N", 64}, {"K", 64}},
                                     {{"M", 64}, {"N", 64}, {"K", 65}}};
   const auto aligned = planted(odd, 2, [](const AxisValues& s) { return s.at("K") % 8 == 0 ? 1 : 0; });
-  CHECK(text_of(learn_rule(rule_quantities(product(), odd), aligned, 0)) ==
+  CHECK(text_of(learn_rule(rule_quantities(product(), odd), aligned, odd.size(), 0)) ==
         "K % 8 == 0 -> 1\nK % 8 > 0 -> 0\n");
 }
 
@@ -121,13 +123,14 @@ TEST_CASE("of two rules of one length the one over axes is taken, and of these t
   const std::vector<AxisValues> shapes{{{"M", 64}, {"N", 100}, {"K", 64}},
                                        {{"M", 128}, {"N", 9000}, {"K", 64}}};
   const auto times = planted(shapes, 2, [](const AxisValues& s) { return s.at("M") > 100 ? 1 : 0; });
-  CHECK(text_of(learn_rule(rule_quantities(product(), shapes), times, 0)) == "N <= 948 -> 0\nN > 948 -> 1\n");
+  CHECK(text_of(learn_rule(rule_quantities(product(), shapes), times, shapes.size(), 0)) ==
+        "N <= 948 -> 0\nN > 948 -> 1\n");
 }
 
 TEST_CASE("members that differ by less than noise on a shape need no cell of their own") {
   const std::vector<AxisValues> shapes{{{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 9}, {"N", 9}, {"K", 9}}};
   const std::vector<std::vector<double>> times{{100, 100.4}, {200, 100}};
-  const SetRule rule = learn_rule(rule_quantities(product(), shapes), times, 1);
+  const SetRule rule = learn_rule(rule_quantities(product(), shapes), times, shapes.size(), 1);
   REQUIRE(rule.cells.size() == 1);
   CHECK(rule.cells.front().member == 0);
   CHECK(rule.cells.front().condition().empty());
@@ -141,14 +144,14 @@ TEST_CASE("rules at random are exact on the timed shapes, give every other shape
     for (auto& one : times)
       for (double& time : one) time = 100.0 + static_cast<double>(random() % 100);
     const auto quantities = rule_quantities(product(), shapes);
-    const SetRule rule = learn_rule(quantities, times, 0);
+    const SetRule rule = learn_rule(quantities, times, shapes.size(), 0);
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
       double best = kNever;
       for (const auto& one : times) best = std::min(best, one[shape]);
       REQUIRE(times[rule.member_of(sizes_of(shapes[shape]))][shape] <= kAlike * best);
     }
     require_one_cell_each(rule, random_shapes(random, 200));
-    REQUIRE(text_of(rule) == text_of(learn_rule(quantities, times, 0)));
+    REQUIRE(text_of(rule) == text_of(learn_rule(quantities, times, shapes.size(), 0)));
   }
 }
 
@@ -160,7 +163,7 @@ TEST_CASE("a rule has no more cells than the one that the times follow") {
     const auto times = planted(shapes, 3, [&](const AxisValues& s) {
       return s.at("M") <= m ? 0 : s.at("N") * s.at("K") <= nk ? 1 : 2;
     });
-    REQUIRE(learn_rule(rule_quantities(product(), shapes), times, 0).cells.size() <= 3);
+    REQUIRE(learn_rule(rule_quantities(product(), shapes), times, shapes.size(), 0).cells.size() <= 3);
   }
 }
 
@@ -168,9 +171,83 @@ TEST_CASE("many shapes without any order end in a rule, too, and soon") {
   std::mt19937 random(3);
   const std::vector<AxisValues> shapes = random_shapes(random, kMaxRuleShapes);
   const auto times = planted(shapes, 8, [&](const AxisValues&) { return random() % 8; });
-  const SetRule rule = learn_rule(rule_quantities(product(), shapes), times, 0);
+  const SetRule rule = learn_rule(rule_quantities(product(), shapes), times, shapes.size(), 0);
   for (std::size_t shape = 0; shape < shapes.size(); ++shape)
     REQUIRE(times[rule.member_of(sizes_of(shapes[shape]))][shape] == 100);
+}
+
+namespace {
+
+/// A model of tiled products on 132 SMs: waves of tiles, each of a start and of steps along K, whose parts do not speed up
+/// with the number of SMs that are idle.
+double modelled_ns(int tile_m, int tile_n, int split_k, const AxisValues& shape) {
+  const auto parts = [](std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; };
+  const std::int64_t blocks = parts(shape.at("M"), tile_m) * parts(shape.at("N"), tile_n) * split_k;
+  const double steps = static_cast<double>(parts(shape.at("K"), 64 * split_k));
+  const double step_ns = 60 + 0.012 * tile_m * tile_n;
+  return 2500.0 + (split_k > 1 ? 1200 : 0) +
+         static_cast<double>(parts(blocks, 132)) * (600 + step_ns * steps);
+}
+
+std::vector<SetCandidate> modelled(const std::vector<AxisValues>& shapes) {
+  std::vector<SetCandidate> candidates;
+  for (const auto& [tile_m, tile_n, split_k] : {std::tuple(16, 64, 1),
+                                                {32, 64, 1},
+                                                {32, 64, 4},
+                                                {64, 64, 1},
+                                                {64, 64, 4},
+                                                {64, 128, 1},
+                                                {128, 128, 1},
+                                                {128, 256, 1}}) {
+    SetCandidate candidate;
+    for (const AxisValues& shape : shapes)
+      candidate.times_ns.push_back(modelled_ns(tile_m, tile_n, split_k, shape));
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+/// Geometric mean over shapes never seen of what the set chooses there over the best of all candidates.
+double regret_on(const std::vector<AxisValues>& unseen, const SetChoice& set) {
+  const std::vector<SetCandidate> candidates = modelled(unseen);
+  double sum = 0;
+  for (std::size_t shape = 0; shape < unseen.size(); ++shape) {
+    double best = kNever;
+    for (const SetCandidate& one : candidates) best = std::min(best, one.times_ns[shape]);
+    const std::size_t member = set.members[set.rule.member_of(sizes_of(unseen[shape]))];
+    sum += std::log(candidates[member].times_ns[shape] / best);
+  }
+  return std::exp(sum / static_cast<double>(unseen.size()));
+}
+
+}  // namespace
+
+TEST_CASE("a set that learns from drawn shapes too loses less on shapes never seen") {
+  std::mt19937 random(17);
+  double alone = 0, with_drawn = 0;
+  constexpr int kTrials = 2;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<AxisValues> shapes = random_shapes(random, 8);
+    const std::vector<AxisValues> unseen = random_shapes(random, 300);
+    alone += std::log(regret_on(unseen, chosen(modelled(shapes), shapes)));
+    for (const AxisValues& drawn : random_shapes(random, 28)) shapes.push_back(drawn);
+    const SetChoice set = choose_set(modelled(shapes), rule_quantities(product(), shapes),
+                                     {.weights = std::vector<double>(shapes.size(), 1), .asked = 8}, {});
+    with_drawn += std::log(regret_on(unseen, set));
+    CHECK(set.drawn_ratio <= SetLimits().drawn_ratio);
+  }
+  UNSCOPED_INFO("loss alone " << std::exp(alone / kTrials) << ", with drawn shapes "
+                              << std::exp(with_drawn / kTrials));
+  CHECK(with_drawn < 0.6 * alone);
+}
+
+TEST_CASE("a cell more has to pay on drawn shapes, and on shapes asked for to be nearer than noise") {
+  const std::vector<AxisValues> shapes{{{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 9}, {"N", 9}, {"K", 9}}};
+  const std::vector<std::vector<double>> times{{100, 110}, {200, 100}};
+  CHECK(learn_rule(rule_quantities(product(), shapes), times, 1, 0).cells.size() == 1);
+  CHECK(learn_rule(rule_quantities(product(), shapes), times, 2, 0).cells.size() == 2);
+  const std::vector<std::vector<double>> slower{{100, 130}, {200, 100}};
+  CHECK(learn_rule(rule_quantities(product(), shapes), slower, 1, 0).cells.size() == 2);
 }
 
 TEST_CASE("a candidate within two percent of the best everywhere is a set of one") {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/sets/drawn_shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "codegen/problem/held_out.h"
+#include "codegen/sets/set_candidate.h"
+#include "core/sets/rule_learning.h"
+
+namespace ak::app {
+namespace {
+
+// On the CPU device each takes as long as a timed one, for every point (chosen).
+constexpr std::size_t kDrawnOnCpuDevice = 4;
+
+bool is_gpu(const MemberMeasurements& measurements) { return measurements.device().kind == DeviceKind::cuda; }
+
+std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
+                           const std::vector<AxisValues>& timed, const Candidate& base, std::uint64_t seed) {
+  std::size_t count = kMaxRuleShapes - std::min(kMaxRuleShapes, timed.size());
+  if (!is_gpu(measurements)) count = std::min(count, kDrawnOnCpuDevice);
+  std::vector<Workload> drawn =
+      codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), seed);
+  std::set<AxisValues> seen(timed.begin(), timed.end());
+  std::erase_if(drawn, [&](const Workload& shape) {
+    return !seen.insert(shape.axes).second || !measurements.takes(base, shape.axes);
+  });
+  return drawn;
+}
+
+/// What was not answered counts as not taken, so that no rule chooses it there.
+std::vector<double> times_of(MemberMeasurements& measurements, const DrawnPoint& point,
+                             const DrawnPoint& base, const MemberTimes& base_times,
+                             const std::vector<Workload>& shapes) {
+  const bool gpu = is_gpu(measurements);
+  const auto answer =
+      gpu ? measurements.time_in_turns(point.candidate, base.candidate, base_times.variant, shapes)
+          : measurements.time(point.candidate, shapes);
+  if (!answer || answer->times_ns.size() != shapes.size())
+    return std::vector(shapes.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> times_ns = answer->times_ns;
+  if (gpu)
+    for (std::size_t i = 0; i < shapes.size(); ++i) times_ns[i] *= base_times.times_ns[i];
+  return times_ns;
+}
+
+}  // namespace
+
+DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
+                         const std::vector<AxisValues>& timed, const std::vector<DrawnPoint>& points,
+                         std::size_t base, std::uint64_t seed, const std::function<void()>& go_on) {
+  DrawnTimes drawn;
+  std::vector<Workload> shapes = draw(measurements, problem, timed, points[base].candidate, seed);
+  if (shapes.empty()) return drawn;
+  go_on();
+  const auto times = measurements.time(points[base].candidate, shapes);
+  const auto is_timed = [](double ns) { return std::isfinite(ns); };
+  if (!times || times->times_ns.size() != shapes.size() || !std::ranges::all_of(times->times_ns, is_timed)) {
+    drawn.note =
+        fmt::format("the rule knows the timed shapes alone: {} was not timed on drawn ones{}",
+                    codegen::point_text(points[base].candidate), times ? ": " + times->outcome.message : "");
+    return drawn;
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    go_on();
+    drawn.times_ns.push_back(i == base ? times->times_ns
+                                       : times_of(measurements, points[i], points[base], *times, shapes));
+  }
+  drawn.shapes = std::move(shapes);
+  return drawn;
+}
+
+}  // namespace ak::app
