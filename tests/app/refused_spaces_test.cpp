@@ -12,7 +12,7 @@
 namespace ak::app {
 namespace {
 
-const Arch kArch{9, 0, 'a'};
+const Arch kTarget{9, 0, 'a'};
 
 /// Of vectors added: a kernel with the tunable X.
 Candidate tuned_candidate(const std::string& name, bool refused) {
@@ -27,32 +27,32 @@ Candidate tuned_candidate(const std::string& name, bool refused) {
 
 TEST_CASE("--set leaves out a template whose space is refused, and keeps the others") {
   std::vector<Candidate> candidates{tuned_candidate("refused", true), tuned_candidate("small", false)};
-  keep_fixed(candidates, 0, {{"X", {2}}}, {}, kArch);
+  keep_fixed(candidates, 0, {{"X", {2}}}, {}, kTarget);
   REQUIRE(candidates.size() == 1);
   CHECK(candidates[0].name == "small");
   CHECK(candidates[0].tunables.at("X") == 2);
   std::vector<Candidate> alone{tuned_candidate("refused", true)};
-  CHECK_THROWS_WITH(keep_fixed(alone, 0, {{"X", {2}}}, {}, kArch),
+  CHECK_THROWS_WITH(keep_fixed(alone, 0, {{"X", {2}}}, {}, kTarget),
                     Catch::Contains("refused is left out: the constraints distinguish too many beginnings"));
 }
 
 TEST_CASE("--set keeps the own point of a kernel whose space is refused where that has the values") {
   std::vector<Candidate> candidates{tuned_candidate("refused", true)};
-  keep_fixed(candidates, 0, {{"X", {1, 4}}}, {}, kArch);
+  keep_fixed(candidates, 0, {{"X", {1, 4}}}, {}, kTarget);
   REQUIRE(candidates.size() == 1);
   CHECK(candidates[0].tunables.at("X") == 1);
 }
 
 TEST_CASE("a kernel whose space is refused is ported with its own point, or with the reason not at all") {
   const auto problem = test::make_problem({});
-  const DeviceFacts device = runtime::emulated_device_facts(kArch);
+  const DeviceFacts device = runtime::emulated_device_facts(kTarget);
   Candidate candidate = tuned_candidate("refused", true);
-  CHECK(nearest_point(candidate, *problem, device, kArch).value() == candidate.tunables);
+  CHECK(nearest_point(candidate, *problem, device, kTarget).value() == candidate.tunables);
   candidate.tunables["X"] = 3;  // no value of it
-  const auto none = nearest_point(candidate, *problem, device, kArch);
+  const auto none = nearest_point(candidate, *problem, device, kTarget);
   REQUIRE_FALSE(none.ok());
   CHECK_THAT(none.error().message, Catch::StartsWith("the constraints distinguish too many beginnings"));
-  CHECK(nearest_point(tuned_candidate("small", false), *problem, device, kArch).value().at("X") == 1);
+  CHECK(nearest_point(tuned_candidate("small", false), *problem, device, kTarget).value().at("X") == 1);
 }
 
 }  // namespace

@@ -9,12 +9,12 @@
 namespace ak {
 namespace {
 
-Expression parsed(const std::string& text) { return Expression::parse(text).value(); }
+Expression expression_of(const std::string& text) { return Expression::parse(text).value(); }
 
 const Environment kKnown{
     {"ONE", std::int64_t{1}}, {"FOUR", std::int64_t{4}}, {"dtype", std::string("bfloat16")}};
 
-std::optional<bool> truth_of(const std::string& text) { return known_truth(parsed(text), kKnown); }
+std::optional<bool> truth_of(const std::string& text) { return known_truth(expression_of(text), kKnown); }
 
 /// A random expression of N, M and what is known.
 std::string random_text(std::mt19937& random, int depth) {
@@ -52,9 +52,9 @@ TEST_CASE("what decides an expression is enough, wherever it is") {
   CHECK(truth_of("ONE if N else FOUR") == std::nullopt);  // both are true, and their values differ
   CHECK(truth_of("N % FOUR == 0") == std::nullopt);
   CHECK(truth_of("1 // (ONE - 1)") == std::nullopt);
-  CHECK(known_value(parsed("FOUR * 8 // 3"), kKnown) == Value{std::int64_t{10}});
-  CHECK(known_value(parsed("N or ONE"), kKnown) == std::nullopt);
-  CHECK(known_value(parsed("N"), kKnown) == std::nullopt);
+  CHECK(known_value(expression_of("FOUR * 8 // 3"), kKnown) == Value{std::int64_t{10}});
+  CHECK(known_value(expression_of("N or ONE"), kKnown) == std::nullopt);
+  CHECK(known_value(expression_of("N"), kKnown) == std::nullopt);
 }
 
 TEST_CASE("what is known holds for all values of the rest") {
@@ -62,7 +62,7 @@ TEST_CASE("what is known holds for all values of the rest") {
   int decided = 0;
   for (int i = 0; i < test::fuzz_iterations(4'000); ++i) {
     const std::string text = random_text(random, 3);
-    const Expression expression = parsed(text);
+    const Expression expression = expression_of(text);
     const auto truth = known_truth(expression, kKnown);
     const auto value = known_value(expression, kKnown);
     decided += truth ? 1 : 0;

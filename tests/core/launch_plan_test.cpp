@@ -37,7 +37,7 @@ constexpr const char* kPlan = R"json({
   "options": ["fast_math", "maxrregcount=64"]
 })json";
 
-Json valid() { return parse_json(kPlan); }
+Json valid_plan() { return parse_json(kPlan); }
 
 LaunchPlan plan_of(const Json& json) {
   const Result<LaunchPlan> result = launch_plan_from_json(json);
@@ -46,7 +46,7 @@ LaunchPlan plan_of(const Json& json) {
   return *result;
 }
 
-Environment environment() {
+Environment plan_environment() {
   return {{"N", std::int64_t{1024}},
           {"K", std::int64_t{64}},
           {"M", std::int64_t{32}},
@@ -55,7 +55,7 @@ Environment environment() {
 }
 
 ResolvedPlan resolved(const Json& json) {
-  const Result<ResolvedPlan> result = resolve(plan_of(json), environment());
+  const Result<ResolvedPlan> result = resolve(plan_of(json), plan_environment());
   INFO((result ? "" : result.error().message));
   REQUIRE(result.ok());
   return *result;
@@ -72,13 +72,13 @@ Json small(const char* launch, const char* rest = "{}") {
 }  // namespace
 
 TEST_CASE("a launch plan with every field survives the way through memory") {
-  CHECK(to_json(plan_of(valid())) == valid());
+  CHECK(to_json(plan_of(valid_plan())) == valid_plan());
   const Json once = to_json(plan_of(small("{}")));
   CHECK(to_json(plan_of(once)) == once);
 }
 
 TEST_CASE("a full launch plan resolves to numbers") {
-  const ResolvedPlan plan = resolved(valid());
+  const ResolvedPlan plan = resolved(valid_plan());
   REQUIRE(plan.workspace.size() == 2);
   CHECK(plan.workspace[0].count == 8);
   CHECK(plan.workspace[1].init == WorkspaceInit::zero);
@@ -121,7 +121,7 @@ TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lac
     "tensor_maps": [{"name": "m", "tensor": "a", "dtype": "dtype", "dims": [8], "box": [8]}],
     "launches": [{"kernel": "k", "grid": [1], "block": [1],
                   "args": [{"optional": "bias"}, {"optional": "a"}, "w", "m"]}]})json"));
-  Environment known = environment();
+  Environment known = plan_environment();
   known["dtype"] = std::string("bfloat16");
   known["sizeof_a"] = std::int64_t{2};
   const Result<ResolvedPlan> resolved = resolve(plan, known);
@@ -137,7 +137,7 @@ TEST_CASE("a dtype may be a param's, and an optional tensor that the problem lac
 }
 
 TEST_CASE("a scalar input is passed by value in its own type, or in one that holds it") {
-  Environment known = environment();
+  Environment known = plan_environment();
   known["scalar_eps"] = std::string("float32");
   known["scalar_count"] = std::string("int64");
   known["scalar_flag"] = std::string("bool");
@@ -166,7 +166,7 @@ TEST_CASE("a scalar input is passed by value in its own type, or in one that hol
 }
 
 TEST_CASE("a resolved plan survives JSON") {
-  const Json json = to_json(resolved(valid()));
+  const Json json = to_json(resolved(valid_plan()));
   CHECK(to_json(resolved_plan_from_json(parse_json(json.dump()))) == json);
   Json broken = json;
   broken["launches"][0]["grid"] = {0, 1, 1};
@@ -278,7 +278,7 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
   };
   for (const Row& row : rows) {
     INFO(row.patch);
-    const Result<LaunchPlan> result = launch_plan_from_json(valid().patch(parse_json(row.patch)));
+    const Result<LaunchPlan> result = launch_plan_from_json(valid_plan().patch(parse_json(row.patch)));
     REQUIRE_FALSE(result.ok());
     CHECK_THAT(result.error().message, Catch::StartsWith(row.message));
   }
@@ -289,7 +289,7 @@ TEST_CASE("messages about a launch plan are one bounded line of UTF-8 whatever t
   std::string long_text(5000, 'x');
   for (const std::string& text : {long_text + "\n", std::string(58, 'x') + "\xC3\xA9\xC3\xA9\xC3\xA9"}) {
     for (const char* path : {"/launches/0/gridd", "/let/", "/launches/0/when", "/tunables/BLOCK/default"}) {
-      Json json = valid();
+      Json json = valid_plan();
       json[Json::json_pointer(std::string(path) + (std::string(path) == "/let/" ? text : ""))] = text;
       const Result<LaunchPlan> result = launch_plan_from_json(json);
       REQUIRE_FALSE(result.ok());
@@ -348,7 +348,7 @@ TEST_CASE("a plan that cannot run for these sizes says which field is wrong and 
   };
   for (const Row& row : rows) {
     INFO(row.plan.dump());
-    const Result<ResolvedPlan> result = resolve(plan_of(row.plan), environment());
+    const Result<ResolvedPlan> result = resolve(plan_of(row.plan), plan_environment());
     REQUIRE_FALSE(result.ok());
     CHECK_THAT(result.error().message, Catch::StartsWith(row.message));
   }
@@ -361,7 +361,7 @@ TEST_CASE("a plan at the limits resolves") {
         small(R"({"args": [{"i32": "2 ** 31 - 1"}, {"i32": "-2 ** 31"}]})"),
         small("{}", R"({"workspace": [{"name": "w", "dtype": "fp32", "count": "2 ** 32"}]})")}) {
     INFO(json.dump());
-    CHECK(resolve(plan_of(json), environment()).ok());
+    CHECK(resolve(plan_of(json), plan_environment()).ok());
   }
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("more launches than the limit are refused, over all entries together")
   Json json = small(R"({"for": ["k", 0, 4096]})");
   json["launches"].push_back(json["launches"][0]);
   json["launches"][1]["for"] = {"k", 0, 1};
-  CHECK(resolve(plan_of(json), environment()).error().message == "more than 4096 launches");
+  CHECK(resolve(plan_of(json), plan_environment()).error().message == "more than 4096 launches");
 }
 
 TEST_CASE("when and for choose launches with the loop variable in sight") {
@@ -383,7 +383,7 @@ TEST_CASE("when and for choose launches with the loop variable in sight") {
 
 namespace {
 
-std::string error_of(const Json& json) {
+std::string plan_error(const Json& json) {
   const Result<LaunchPlan> result = launch_plan_from_json(json);
   return result ? "" : result.error().message;
 }
@@ -411,23 +411,23 @@ TEST_CASE("a plan may prepare weights, and says so again when it is written and 
 }
 
 TEST_CASE("plans without preparation are written as before") {
-  CHECK_FALSE(to_json(plan_of(valid())).contains("prepare"));
-  CHECK_FALSE(to_json(resolved(valid())).contains("prepare"));
-  CHECK_FALSE(to_json(resolved(valid()))["workspace"][0].contains("prepared"));
+  CHECK_FALSE(to_json(plan_of(valid_plan())).contains("prepare"));
+  CHECK_FALSE(to_json(resolved(valid_plan())).contains("prepare"));
+  CHECK_FALSE(to_json(resolved(valid_plan()))["workspace"][0].contains("prepared"));
 }
 
 TEST_CASE("memory that outlives a call is written by preparation, and preparation writes no other") {
   Json never_written = preparing();
   never_written["prepare"][0]["args"] = {"w"};
-  CHECK(error_of(never_written).find("'columns' is prepared, but no launch of \"prepare\" is passed it") !=
+  CHECK(plan_error(never_written).find("'columns' is prepared, but no launch of \"prepare\" is passed it") !=
         std::string::npos);
   Json not_kept = preparing();
   not_kept["workspace"][0].erase("prepared");
-  CHECK(error_of(not_kept).find("give it \"prepared\": true") != std::string::npos);
+  CHECK(plan_error(not_kept).find("give it \"prepared\": true") != std::string::npos);
   Json lost = preparing();
   lost["workspace"] = Json::array();
   lost["prepare"][0]["args"] = {"w"};
-  CHECK(error_of(lost).find("what these launches write would be lost") != std::string::npos);
+  CHECK(plan_error(lost).find("what these launches write would be lost") != std::string::npos);
 }
 
 TEST_CASE("a tensor map of a prepared workspace passes it on") {

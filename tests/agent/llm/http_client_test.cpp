@@ -40,7 +40,7 @@ LlmRequest request() {
   return {.model = "m", .system = "be brief", .messages = {{"user", "hello"}}, .max_output_tokens = 100};
 }
 
-Script once(const std::string& bytes, Script::End end = Script::End::close) {
+Script sent_once(const std::string& bytes, Script::End end = Script::End::close) {
   return {.pieces = {{bytes}}, .end = end};
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("every dialect is asked and answers over HTTP, whole and as a stream t
     CAPTURE(sample.dialect->name);
     Script drip{.pieces = {{stream_head()}}};
     for (const char c : sample.stream) drip.pieces.push_back({std::string(1, c)});
-    FakeServer server({once(response(200, sample.whole, "x-request-id: req_42\r\n")), drip});
+    FakeServer server({sent_once(response(200, sample.whole, "x-request-id: req_42\r\n")), drip});
     HttpLlmClient client = client_of(server, *sample.dialect);
     for (int i = 0; i < 2; ++i) {
       const LlmReply reply = client.ask(request(), nullptr);
@@ -78,15 +78,16 @@ TEST_CASE("every dialect is asked and answers over HTTP, whole and as a stream t
 
 TEST_CASE("a stream that is complete needs no end of the connection") {
   const Sample& sample = samples().front();
-  FakeServer server({once(stream_head() + sample.stream, Script::End::hold)});
+  FakeServer server({sent_once(stream_head() + sample.stream, Script::End::hold)});
   CHECK(client_of(server, *sample.dialect).ask(request(), nullptr).text == kSampleText);
 }
 
 TEST_CASE("what may pass is tried again, and the number of attempts is reported") {
   const Sample& sample = samples().front();
   const std::string overloaded = R"({"type":"error","error":{"type":"overloaded_error","message":"full"}})";
-  FakeServer server({once(response(529, overloaded)), once(response(429, "<html>", "retry-after: 0\r\n")),
-                     once("", Script::End::reset), once(""), once(response(200, sample.whole))});
+  FakeServer server(
+      {sent_once(response(529, overloaded)), sent_once(response(429, "<html>", "retry-after: 0\r\n")),
+       sent_once("", Script::End::reset), sent_once(""), sent_once(response(200, sample.whole))});
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
   REQUIRE(reply.ok());
   CHECK(reply.attempts == 5);
@@ -108,7 +109,8 @@ TEST_CASE(
   REQUIRE(sample.dialect->name == "anthropic-messages");
   LlmRequest asked = request();
   asked.max_output_tokens = 10'000;
-  FakeServer server({once(kBilledFailure), once(kBilledFailure), once(response(200, sample.whole))});
+  FakeServer server(
+      {sent_once(kBilledFailure), sent_once(kBilledFailure), sent_once(response(200, sample.whole))});
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(asked, nullptr);
   REQUIRE(reply.ok());
   CHECK(reply.attempts == 3);
@@ -121,7 +123,7 @@ TEST_CASE(
   CHECK(parse_json(body_of(sent[1]))["max_tokens"] < 7'000);
   CHECK(parse_json(body_of(sent[2]))["max_tokens"] < 4'000);
 
-  FakeServer expensive({once(kBilledFailure)});
+  FakeServer expensive({sent_once(kBilledFailure)});
   asked.max_output_tokens = 3'500;
   const LlmReply once_only = client_of(expensive, *sample.dialect, 8).ask(asked, nullptr);
   CHECK(fault_of(once_only) == LlmFault::overloaded);
@@ -148,7 +150,7 @@ TEST_CASE("what will not pass is not tried again") {
       {response(200, ""), LlmFault::malformed}};
   for (const Case& one : cases) {
     CAPTURE(one.bytes);
-    FakeServer server({once(one.bytes)});
+    FakeServer server({sent_once(one.bytes)});
     const LlmReply reply = client_of(server, *find_dialect("anthropic-messages"), 8).ask(request(), nullptr);
     CHECK(info(fault_of(reply)).name == info(one.fault).name);
     CHECK(reply.attempts == 1);
@@ -158,8 +160,8 @@ TEST_CASE("what will not pass is not tried again") {
 
 TEST_CASE("redirects are not followed: the key stays here") {
   const Sample& sample = samples().front();
-  FakeServer other({once(response(200, sample.whole))});
-  FakeServer server({once(response(307, "", "location: " + other.url() + "/v1/messages\r\n"))});
+  FakeServer other({sent_once(response(200, sample.whole))});
+  FakeServer server({sent_once(response(307, "", "location: " + other.url() + "/v1/messages\r\n"))});
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
   CHECK(fault_of(reply) == LlmFault::no_model);
   CHECK(reply.failure->message.find("redirects are not followed") != std::string::npos);
@@ -172,7 +174,8 @@ TEST_CASE("an answer that breaks off is cut short, not repeated, and what it cos
   std::string wrong_length = response(200, sample.whole);
   wrong_length.resize(wrong_length.size() - 20);
   for (const Script& script :
-       {once(stream_head() + half), once(stream_head() + half, Script::End::reset), once(wrong_length)}) {
+       {sent_once(stream_head() + half), sent_once(stream_head() + half, Script::End::reset),
+        sent_once(wrong_length)}) {
     FakeServer server({script});
     const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
     CHECK(fault_of(reply) == LlmFault::cut_short);
@@ -202,10 +205,10 @@ TEST_CASE("a silent server is given up, before its answer as a timeout and withi
   const auto fault = [](const FakeServer& server, const HttpLimits& limits) {
     return fault_of(client_of(server, *find_dialect("openai-chat"), 1, limits).ask(request(), nullptr));
   };
-  FakeServer silent({once("", Script::End::hold)});
+  FakeServer silent({sent_once("", Script::End::hold)});
   CHECK(fault(silent, {.idle = 50ms}) == LlmFault::timeout);
   CHECK(fault(silent, {.total = 50ms}) == LlmFault::timeout);
-  FakeServer stalls({once(stream_head() + "data: {\"choices\":[]}\n\n", Script::End::hold)});
+  FakeServer stalls({sent_once(stream_head() + "data: {\"choices\":[]}\n\n", Script::End::hold)});
   LlmFault end = LlmFault::timeout;
   // On a slow machine it takes more patience to hear the answer begin.
   for (auto idle = 50ms; end == LlmFault::timeout && idle < kPatience; idle *= 4)
@@ -214,7 +217,7 @@ TEST_CASE("a silent server is given up, before its answer as a timeout and withi
 }
 
 TEST_CASE("a request and the wait for the next attempt are cancelled") {
-  FakeServer silent({once("", Script::End::hold)});
+  FakeServer silent({sent_once("", Script::End::hold)});
   std::atomic<bool> cancelled{false};
   HttpLlmClient client = client_of(silent, *find_dialect("openai-chat"), 8);
   auto asking = std::async(std::launch::async, [&] { return client.ask(request(), &cancelled); });
@@ -222,7 +225,7 @@ TEST_CASE("a request and the wait for the next attempt are cancelled") {
   cancelled = true;
   CHECK(fault_of(asking.get()) == LlmFault::cancelled);
 
-  FakeServer busy({once(response(429, "{}", "retry-after: 600\r\n"))});
+  FakeServer busy({sent_once(response(429, "{}", "retry-after: 600\r\n"))});
   cancelled = false;
   HttpLlmClient patient = client_of(busy, *find_dialect("openai-chat"), 8);
   auto waiting = std::async(std::launch::async, [&] { return patient.ask(request(), &cancelled); });
@@ -235,13 +238,13 @@ TEST_CASE("an optional field that is rejected is left out, once") {
   const Sample& sample = samples()[1];
   const std::string no =
       R"({"error":{"message":"Unknown parameter: 'stream_options'","type":"invalid_request_error"}})";
-  FakeServer server({once(response(400, no)), once(response(200, sample.whole))});
+  FakeServer server({sent_once(response(400, no)), sent_once(response(200, sample.whole))});
   const LlmReply reply = client_of(server, *sample.dialect, 8).ask(request(), nullptr);
   REQUIRE(reply.ok());
   REQUIRE(server.requests().size() == 2);
   CHECK(parse_json(body_of(server.requests()[0])).contains("stream_options"));
   CHECK_FALSE(parse_json(body_of(server.requests()[1])).contains("stream_options"));
-  FakeServer stubborn({once(response(400, no))});
+  FakeServer stubborn({sent_once(response(400, no))});
   CHECK(fault_of(client_of(stubborn, *sample.dialect, 8).ask(request(), nullptr)) == LlmFault::rejected);
   CHECK(stubborn.requests().size() == 2);
 }
@@ -251,7 +254,7 @@ TEST_CASE("a key that the provider echoes is seen nowhere") {
        {response(401, R"({"error":{"message":"Incorrect API key provided: )" + kKey + R"("}})"),
         response(200, R"({"choices":[{"message":{"content":"your key is )" + kKey +
                           R"("},"finish_reason":"stop"}]})")}) {
-    FakeServer server({once(body)});
+    FakeServer server({sent_once(body)});
     const LlmReply reply = client_of(server, *find_dialect("openai-chat")).ask(request(), nullptr);
     const std::string all = reply.text + reply.raw + (reply.failure ? reply.failure->message : "");
     CHECK(all.find(kKey) == std::string::npos);
@@ -260,7 +263,7 @@ TEST_CASE("a key that the provider echoes is seen nowhere") {
 }
 
 TEST_CASE("a server that reads less than the prompt is found out") {
-  FakeServer server({once(response(
+  FakeServer server({sent_once(response(
       200,
       R"({"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":2048,"completion_tokens":1}})"))});
   LlmRequest large = request();
@@ -272,7 +275,7 @@ TEST_CASE("a server that reads less than the prompt is found out") {
 
 TEST_CASE("a count of zeros is not a count, and one from before a stream broke off is too low") {
   const auto ask = [](const std::string& stream) {
-    FakeServer server({once(stream_head() + stream)});
+    FakeServer server({sent_once(stream_head() + stream)});
     return client_of(server, *find_dialect("anthropic-messages")).ask(request(), nullptr).usage;
   };
   const auto start = [](int input) {
@@ -308,12 +311,12 @@ TEST_CASE(
   HttpLimits limits;
   limits.max_bytes = 100'000;
   const std::string huge = deflated(R"({"content":[{"type":"text","text":")" + std::string(10'000'000, 'x'));
-  FakeServer server({once(response(200, packed, coding)), once(response(200, huge, coding))});
+  FakeServer server({sent_once(response(200, packed, coding)), sent_once(response(200, huge, coding))});
   HttpLlmClient client = client_of(server, *sample.dialect, 1, limits);
   CHECK(client.ask(request(), nullptr).text == kSampleText);
   CHECK(fault_of(client.ask(request(), nullptr)) == LlmFault::cut_short);
   const std::string no_coding = "content-encoding: gzip\r\n";
-  FakeServer broken_server({once(response(200, "{\"plain\": \"text\"}", no_coding))});
+  FakeServer broken_server({sent_once(response(200, "{\"plain\": \"text\"}", no_coding))});
   CHECK_FALSE(client_of(broken_server, *sample.dialect).ask(request(), nullptr).ok());
 }
 
@@ -356,7 +359,7 @@ TEST_CASE("lengths and forms that are wrong give a failure or the answer, never 
       {std::string(1000, '\0'), false}};
   for (const Case& one : cases) {
     CAPTURE(one.bytes);
-    FakeServer server({once(one.bytes)});
+    FakeServer server({sent_once(one.bytes)});
     const LlmReply reply = client_of(server, *sample.dialect).ask(request(), nullptr);
     CHECK(reply.ok() == one.good);
     if (one.good) CHECK(reply.text == kSampleText);
@@ -396,8 +399,8 @@ TEST_CASE("a provider is asked what a model takes and how many tokens a text has
        {"max"}}};
   for (const InfoRequest& one : info_requests) {
     CAPTURE(one.dialect->name);
-    FakeServer server({once(response(200, one.description)), once(response(200, R"({"input_tokens":321})")),
-                       once(response(404, "{}"))});
+    FakeServer server({sent_once(response(200, one.description)),
+                       sent_once(response(200, R"({"input_tokens":321})")), sent_once(response(404, "{}"))});
     const ModelEntry entry{
         .provider = "test", .name = "o/m 1", .context_tokens = 8, .max_output_tokens = 9, .efforts = {"max"}};
     const ModelInfoClient info_client({.name = "test", .dialect = one.dialect, .url = server.url()}, kKey,
@@ -438,7 +441,7 @@ TEST_CASE(
   };
   for (const auto& row : rows) {
     CAPTURE(row.list, row.moved);
-    FakeServer server({once(response(404, "{}")), once(response(200, row.list))});
+    FakeServer server({sent_once(response(404, "{}")), sent_once(response(200, row.list))});
     const ModelLook look = ModelInfoClient({.name = "test",
                                             .dialect = find_dialect("openai-chat"),
                                             .url = server.url(),
@@ -450,7 +453,7 @@ TEST_CASE(
     CHECK(look.undecided == row.said);
   }
   // The provider itself is believed.
-  FakeServer server({once(response(404, "{}"))});
+  FakeServer server({sent_once(response(404, "{}"))});
   const ModelLook look =
       ModelInfoClient({.name = "test", .dialect = find_dialect("openai-chat"), .url = server.url()}, "",
                       {.provider = "test", .name = "qwen"})
@@ -465,7 +468,7 @@ TEST_CASE("whatever a server answers about a model, the table's entry stays wher
        {std::string("[]"), std::string("<html>"), std::string(R"({"id":"other","max_model_len":5})"),
         R"({"id":"m","max_input_tokens":"many","max_tokens":-1,"capabilities":{"effort":7}})" +
             std::string()}) {
-    FakeServer server({once(response(200, body))});
+    FakeServer server({sent_once(response(200, body))});
     const auto said =
         ModelInfoClient({.name = "test", .dialect = find_dialect("anthropic-messages"), .url = server.url()},
                         "", entry)
@@ -477,7 +480,7 @@ TEST_CASE("whatever a server answers about a model, the table's entry stays wher
 
 TEST_CASE("nothing listens: unreachable, after the attempts") {
   std::string url;
-  { url = FakeServer({once("")}).url(); }
+  { url = FakeServer({sent_once("")}).url(); }
   HttpLlmClient client({.name = "gone", .dialect = find_dialect("openai-chat"), .url = url}, "",
                        {.provider = "p", .name = "m"}, quick(3), {});
   const LlmReply reply = client.ask(request(), nullptr);

@@ -29,9 +29,9 @@ using State = AnswerLook::State;
 
 const ModelEntry kPriced{
     .provider = "mailbox", .name = "box", .price = ModelPrice{.input = 1e6, .output = 0}};
-constexpr MailTiming kQuick{.poll = 1ms, .again = 2ms, .settle = 5ms};
+constexpr MailTiming kQuickMail{.poll = 1ms, .again = 2ms, .settle = 5ms};
 
-LlmRequest request(const std::string& id = "call1") {
+LlmRequest mailed_request(const std::string& id = "call1") {
   LlmRequest made{
       .model = "box", .system = "SYSTEM", .messages = {{"user", "QUESTION"}}, .max_output_tokens = 100};
   made.about = {{"id", id}, {"search", "search1"}, {"arm", "improve"}, {"parent_source", "// the parent"}};
@@ -40,7 +40,7 @@ LlmRequest request(const std::string& id = "call1") {
 
 struct Box {
   [[nodiscard]] MailQuestion post(const std::string& id = "call1") const {
-    return mailbox.post(request(id).about, [](const MailQuestion&) { return "the question"; });
+    return mailbox.post(mailed_request(id).about, [](const MailQuestion&) { return "the question"; });
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(mailbox.folder() / name, std::ios::binary) << text;
@@ -49,13 +49,13 @@ struct Box {
   [[nodiscard]] bool has(const std::string& name) const { return fs::exists(mailbox.folder() / name); }
   /// Asked on a thread of its own.
   [[nodiscard]] std::future<LlmReply> ask(const std::string& id = "call1") {
-    return std::async(std::launch::async, [this, id] { return client.ask(request(id), &cancelled); });
+    return std::async(std::launch::async, [this, id] { return client.ask(mailed_request(id), &cancelled); });
   }
   [[nodiscard]] bool asked(int number) const { return has(mailbox.file(number, "question.md").filename()); }
 
   testing::TemporaryFolder folder;
   Mailbox mailbox{folder.path() / "box"};
-  MailboxClient client{folder.path() / "box", kPriced, kQuick};
+  MailboxClient client{folder.path() / "box", kPriced, kQuickMail};
   std::atomic<bool> cancelled{false};
 
   Box() { mailbox.require_writable(); }
@@ -180,7 +180,7 @@ TEST_CASE("an answer that cannot be one is not taken, says why, and may be repla
     CHECK(misplaced_answers(box.mailbox).size() == 1);
     CHECK_FALSE(has_answer(box.mailbox.folder(), "search1"));
   }
-  std::this_thread::sleep_for(4 * kQuick.settle);  // it could have been taken
+  std::this_thread::sleep_for(4 * kQuickMail.settle);  // it could have been taken
   CHECK(reply.wait_for(0s) == std::future_status::timeout);
   box.mailbox.answer(box.mailbox.question(1), "", "a good one", false);
   CHECK(reply.get().text == "a good one");
@@ -211,10 +211,10 @@ TEST_CASE("a link, a pipe or a folder in the place of an answer is not followed"
 TEST_CASE("a file that may still grow is not taken") {
   Box box;
   MailboxClient patient(box.mailbox.folder(), {}, {.poll = 1ms, .settle = 1h});
-  auto reply = std::async(std::launch::async, [&] { return patient.ask(request(), &box.cancelled); });
+  auto reply = std::async(std::launch::async, [&] { return patient.ask(mailed_request(), &box.cancelled); });
   REQUIRE(testing::in_the_end([&] { return box.asked(1); }));
   box.write("0001.answer.md", "half of an ans");
-  CHECK(reply.wait_for(50 * kQuick.poll) == std::future_status::timeout);
+  CHECK(reply.wait_for(50 * kQuickMail.poll) == std::future_status::timeout);
   box.cancelled = true;
   CHECK(reply.get().failure->fault == LlmFault::cancelled);
   CHECK(box.mailbox.question(1).is_open());
@@ -325,19 +325,19 @@ TEST_CASE("a folder that refuses a question for a while is waited for as its ans
   // Stands for a disk that was filled up.
   const fs::path away = box.mailbox.folder() / "full";
   box.write("full", "");
-  MailboxClient client(away, {}, kQuick);
-  auto reply = std::async(std::launch::async, [&] { return client.ask(request(), &box.cancelled); });
+  MailboxClient client(away, {}, kQuickMail);
+  auto reply = std::async(std::launch::async, [&] { return client.ask(mailed_request(), &box.cancelled); });
   REQUIRE(testing::in_the_end([&] { return client.is_waiting(); }));
-  CHECK(reply.wait_for(10 * kQuick.again) == std::future_status::timeout);
+  CHECK(reply.wait_for(10 * kQuickMail.again) == std::future_status::timeout);
   fs::remove(away);
   Mailbox(away).require_writable();
   REQUIRE(testing::in_the_end([&] { return fs::exists(away / "0001.question.md"); }));
   Mailbox(away).answer(Mailbox(away).question(1), "", "at last", false);
   CHECK(reply.get().text == "at last");
 
-  MailboxClient nowhere(box.mailbox.folder() / "0001.json" / "box", {}, kQuick);
+  MailboxClient nowhere(box.mailbox.folder() / "0001.json" / "box", {}, kQuickMail);
   box.cancelled = true;
-  const LlmReply none = nowhere.ask(request(), &box.cancelled);
+  const LlmReply none = nowhere.ask(mailed_request(), &box.cancelled);
   REQUIRE(none.failure);
   CHECK(none.failure->fault == LlmFault::cancelled);  // so it is asked again by the next process
 }
@@ -382,11 +382,11 @@ TEST_CASE("who goes on for a process that could not say so says that an answer w
   Box box;
   static_cast<void>(box.post());
   box.mailbox.answer(box.mailbox.question(1), "", "the answer", false);
-  auto first = std::make_unique<MailboxClient>(box.mailbox.folder(), ModelEntry{}, kQuick);
+  auto first = std::make_unique<MailboxClient>(box.mailbox.folder(), ModelEntry{}, kQuickMail);
   LlmReply taken;
   {
     const FullDisk full;
-    taken = first->ask(request(), nullptr);
+    taken = first->ask(mailed_request(), nullptr);
     first.reset();
   }
   CHECK(box.mailbox.question(1).is_open());
@@ -410,7 +410,7 @@ TEST_CASE("a question stays when the process that asked it ends") {
 
 TEST_CASE("keys do not reach a question") {
   Box box;
-  LlmRequest asked = request();
+  LlmRequest asked = mailed_request();
   asked.messages[0].text = "see sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
   asked.about["parent_source"] = "// sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
   CHECK_THAT(question_text({.number = 1, .id = "x"}, asked), !Contains("abcdefghijklmnop"));

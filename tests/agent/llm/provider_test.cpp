@@ -26,7 +26,7 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
-LlmRequest request() {
+LlmRequest any_request() {
   return {.model = "m", .system = "SYSTEM", .messages = {{"user", "QUESTION"}}, .max_output_tokens = 100};
 }
 
@@ -119,7 +119,7 @@ LlmReply ask_command(const std::vector<std::string>& argv,
                      std::chrono::milliseconds timeout = testing::kPatience) {
   LlmSettings settings;
   settings.commands["c"] = {.argv = argv, .environment = {"AK_SEEN", "PATH"}, .timeout = timeout};
-  return open_model("command:c", settings).client->ask(request(), nullptr);
+  return open_model("command:c", settings).client->ask(any_request(), nullptr);
 }
 
 TEST_CASE("a command gets the prompt, answers, and sees no variable that its entry does not list") {
@@ -151,7 +151,7 @@ TEST_CASE("a command that is cancelled ends with all it started") {
                             .environment = {"PATH"}};
   std::atomic<bool> cancelled{false};
   const LlmModel model = open_model("command:c", settings);
-  auto asking = std::async(std::launch::async, [&] { return model.client->ask(request(), &cancelled); });
+  auto asking = std::async(std::launch::async, [&] { return model.client->ask(any_request(), &cancelled); });
   CHECK(testing::in_the_end([&] { return fs::exists(file); }));
   cancelled = true;
   CHECK(asking.get().failure->fault == LlmFault::cancelled);
@@ -168,15 +168,15 @@ TEST_CASE("what was recorded is replayed in order, failures too, and then it is 
   LlmSettings settings;
   settings.record_to = record;
   const LlmModel model = open_model("replay:" + script.string(), settings);
-  for (int i = 0; i < 3; ++i) static_cast<void>(model.client->ask(request(), nullptr));
+  for (int i = 0; i < 3; ++i) static_cast<void>(model.client->ask(any_request(), nullptr));
   ReplayClient again(record);
-  const LlmReply one = again.ask(request(), nullptr);
+  const LlmReply one = again.ask(any_request(), nullptr);
   CHECK(one.text == "one");
   CHECK(one.usage.total() == 10);
   CHECK(one.cost_usd == 0.5);
-  CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::overloaded);
-  CHECK(again.ask(request(), nullptr).stop == LlmStop::length);
-  CHECK(again.ask(request(), nullptr).failure->fault == LlmFault::exhausted);
+  CHECK(again.ask(any_request(), nullptr).failure->fault == LlmFault::overloaded);
+  CHECK(again.ask(any_request(), nullptr).stop == LlmStop::length);
+  CHECK(again.ask(any_request(), nullptr).failure->fault == LlmFault::exhausted);
   CHECK(parse_json(read_file(record).substr(0, read_file(record).find('\n')))["request"]["system"] ==
         "SYSTEM");
   write_file_atomically(script, "{\"reply\":{\"text\":1}}\n");

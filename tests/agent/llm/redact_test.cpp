@@ -9,49 +9,50 @@
 namespace ak::agent {
 namespace {
 
-const std::string kKey = "ak9Qm3xZr9TbLw5Kd2/VnYc8Hf4+Gs6Jp";
-const Redactor kRedactor({kKey});
+const std::string kPlainKey = "ak9Qm3xZr9TbLw5Kd2/VnYc8Hf4+Gs6Jp";
+const Redactor kPlainRedactor({kPlainKey});
 
 /// The longest part of the key that is in `text`.
 std::size_t longest_part(const std::string& text) {
   std::size_t longest = 0;
-  for (std::size_t at = 0; at < kKey.size(); ++at)
-    while (at + longest < kKey.size() && text.find(kKey.substr(at, longest + 1)) != std::string::npos)
+  for (std::size_t at = 0; at < kPlainKey.size(); ++at)
+    while (at + longest < kPlainKey.size() &&
+           text.find(kPlainKey.substr(at, longest + 1)) != std::string::npos)
       ++longest;
   return longest;
 }
 
 TEST_CASE("a key is found in every form that a server may give it") {
-  for (const std::string& form : secret_forms(kKey)) {
+  for (const std::string& form : secret_forms(kPlainKey)) {
     CAPTURE(form);
-    CHECK(kRedactor("a " + form + " b").find(form) == std::string::npos);
-    CHECK(kRedactor.finds(std::string_view("x" + form + "y")));
+    CHECK(kPlainRedactor("a " + form + " b").find(form) == std::string::npos);
+    CHECK(kPlainRedactor.finds(std::string_view("x" + form + "y")));
   }
   // echo -n 'key=ak9Qm3xZr9TbLw5Kd2/VnYc8Hf4+Gs6Jp;' | base64
   const std::string encoded = "a2V5PWFrOVFtM3hacjlUYkx3NUtkMi9WblljOEhmNCtHczZKcDs=";
-  CHECK(kRedactor(encoded).size() < encoded.size() / 2);
-  CHECK(kRedactor("ak9Qm3xZr9TbLw5Kd2%2FVnYc8Hf4%2BGs6Jp") == "[redacted]");
-  CHECK(kRedactor("ak9Qm3xZr9TbLw5Kd2\\/VnYc8Hf4+Gs6Jp") == "[redacted]");
+  CHECK(kPlainRedactor(encoded).size() < encoded.size() / 2);
+  CHECK(kPlainRedactor("ak9Qm3xZr9TbLw5Kd2%2FVnYc8Hf4%2BGs6Jp") == "[redacted]");
+  CHECK(kPlainRedactor("ak9Qm3xZr9TbLw5Kd2\\/VnYc8Hf4+Gs6Jp") == "[redacted]");
 }
 
 TEST_CASE("a key that a cut has shortened is found, wherever the cut is") {
-  for (std::size_t length = 0; length <= kKey.size(); ++length) {
+  for (std::size_t length = 0; length <= kPlainKey.size(); ++length) {
     CAPTURE(length);
-    const std::string head = kKey.substr(0, length), tail = kKey.substr(kKey.size() - length);
+    const std::string head = kPlainKey.substr(0, length), tail = kPlainKey.substr(kPlainKey.size() - length);
     for (const std::string& text : {"your key " + head, tail + " is wrong", "key " + head + "... is wrong",
                                     "key " + head + "****" + tail + " is wrong", "is \xE2\x80\xA6" + tail})
-      CHECK(longest_part(kRedactor(text)) < 6);
-    CHECK(longest_part(kRedactor("in the middle (" + kKey.substr(3, length) + ") of a text")) < 12);
+      CHECK(longest_part(kPlainRedactor(text)) < 6);
+    CHECK(longest_part(kPlainRedactor("in the middle (" + kPlainKey.substr(3, length) + ") of a text")) < 12);
   }
 }
 
 TEST_CASE("a line is redacted before it is cut, and holds nothing that a terminal obeys") {
   for (std::size_t before = 340; before <= 400; ++before) {
-    const ForeignText text(std::string(before, '.') + " " + kKey + "\x1b]0;title\x07\nmore");
-    CHECK(longest_part(text.line(kRedactor)) < 6);
-    CHECK(text.line(kRedactor).find('\x1b') == std::string::npos);
-    CHECK(text.line(kRedactor).find('\n') == std::string::npos);
-    CHECK(text.line(kRedactor).size() < 420);
+    const ForeignText text(std::string(before, '.') + " " + kPlainKey + "\x1b]0;title\x07\nmore");
+    CHECK(longest_part(text.line(kPlainRedactor)) < 6);
+    CHECK(text.line(kPlainRedactor).find('\x1b') == std::string::npos);
+    CHECK(text.line(kPlainRedactor).find('\n') == std::string::npos);
+    CHECK(text.line(kPlainRedactor).size() < 420);
   }
 }
 
@@ -90,17 +91,17 @@ TEST_CASE("a private key is redacted as a block, also where its end was cut off"
 TEST_CASE("kernels and messages without the key stay as they are") {
   const std::string kernel =
       "/* alphakernel */\n// ****** 90 % of ak9Q ...\n__global__ void k(float* a) { a[0] = 1; }\n";
-  CHECK(kRedactor(kernel) == kernel);
-  CHECK_FALSE(kRedactor.finds(std::string_view(kernel)));
+  CHECK(kPlainRedactor(kernel) == kernel);
+  CHECK_FALSE(kPlainRedactor.finds(std::string_view(kernel)));
   CHECK(Redactor({"abc"})("abc") == "abc");  // too short to be a secret
 }
 
 TEST_CASE("a key in pieces of a stream is found in the answer, and the bytes that hold them are not kept") {
-  for (std::size_t size = 1; size < kKey.size(); ++size) {
+  for (std::size_t size = 1; size < kPlainKey.size(); ++size) {
     CAPTURE(size);
-    AnswerReader reader(*find_dialect("openai-chat"), true, kRedactor);
-    for (std::size_t at = 0; at < kKey.size(); at += size) {
-      const Json choice{{"delta", {{"content", kKey.substr(at, size)}}}};
+    AnswerReader reader(*find_dialect("openai-chat"), true, kPlainRedactor);
+    for (std::size_t at = 0; at < kPlainKey.size(); at += size) {
+      const Json choice{{"delta", {{"content", kPlainKey.substr(at, size)}}}};
       static_cast<void>(reader.feed("data: " + Json{{"choices", Json::array({choice})}}.dump() + "\n\n"));
     }
     static_cast<void>(reader.feed("data: [DONE]\n\n"));
@@ -111,9 +112,9 @@ TEST_CASE("a key in pieces of a stream is found in the answer, and the bytes tha
 }
 
 TEST_CASE("names and values of JSON are redacted") {
-  Json json{{"a " + kKey, Json::array({kKey, 1, nullptr})}};
-  CHECK(kRedactor.finds(json));
-  kRedactor.redact(json);
+  Json json{{"a " + kPlainKey, Json::array({kPlainKey, 1, nullptr})}};
+  CHECK(kPlainRedactor.finds(json));
+  kPlainRedactor.redact(json);
   CHECK(json == Json{{"a [redacted]", Json::array({"[redacted]", 1, nullptr})}});
 }
 

@@ -18,22 +18,22 @@ bool is_unreserved(char c) {  // RFC 3986, 2.3
          std::string_view("-._~").find(c) != std::string_view::npos;
 }
 
-unsigned value(char c) { return static_cast<unsigned char>(c); }
+unsigned digit_value(char c) { return static_cast<unsigned char>(c); }
 
 using Encode = std::string (*)(char);
 constexpr std::array<Encode, 10> kCharacterForms{
     [](char c) { return std::string(1, c); },
-    [](char c) { return fmt::format("\\u{:04x}", value(c)); },
-    [](char c) { return fmt::format("\\u{:04X}", value(c)); },
+    [](char c) { return fmt::format("\\u{:04x}", digit_value(c)); },
+    [](char c) { return fmt::format("\\u{:04X}", digit_value(c)); },
     [](char c) {
       return c == '/' || c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
     },
-    [](char c) { return is_unreserved(c) ? std::string(1, c) : fmt::format("%{:02X}", value(c)); },
-    [](char c) { return is_unreserved(c) ? std::string(1, c) : fmt::format("%{:02x}", value(c)); },
-    [](char c) { return fmt::format("%{:02X}", value(c)); },
-    [](char c) { return fmt::format("%{:02x}", value(c)); },
-    [](char c) { return fmt::format("{:02x}", value(c)); },
-    [](char c) { return fmt::format("{:02X}", value(c)); }};
+    [](char c) { return is_unreserved(c) ? std::string(1, c) : fmt::format("%{:02X}", digit_value(c)); },
+    [](char c) { return is_unreserved(c) ? std::string(1, c) : fmt::format("%{:02x}", digit_value(c)); },
+    [](char c) { return fmt::format("%{:02X}", digit_value(c)); },
+    [](char c) { return fmt::format("%{:02x}", digit_value(c)); },
+    [](char c) { return fmt::format("{:02x}", digit_value(c)); },
+    [](char c) { return fmt::format("{:02X}", digit_value(c)); }};
 
 /// The characters of base64 that are the same whatever comes before and after the secret.
 /// @param before bytes of the group of three that the secret begins in, that are not its own: 0 to 2
@@ -43,7 +43,7 @@ std::string base64_core(std::string_view secret, std::size_t before, std::string
   std::size_t count = 0;
   const std::string padded = std::string(before, '\0') + std::string(secret);
   for (const char c : padded) {
-    bits = (bits << 8 | value(c)) & 0xFFFF;
+    bits = (bits << 8 | digit_value(c)) & 0xFFFF;
     for (count += 8; count >= 6; count -= 6) text += alphabet[(bits >> (count - 6)) & 63];
   }
   constexpr std::array<std::size_t, 3> kForeign{0, 2, 3};  // characters that hold bits of what comes before

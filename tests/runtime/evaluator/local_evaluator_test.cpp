@@ -20,14 +20,14 @@ std::unique_ptr<Evaluator> evaluator_without_device() {
   options.device = DeviceKind::none;
   options.target = {.major = 9, .minor = 0, .feature = 'a'};
   options.compile_workers = 1;
-  options.worker_command = test::self_as_worker();
+  options.worker_command = ak::test::self_as_worker();
   options.compile_deadline = testing::kPatience;
-  return make_local_evaluator(std::move(options), test::plain_assembler());
+  return make_local_evaluator(std::move(options), ak::test::plain_assembler());
 }
 
 EvaluationRequest request_of(const Candidate& candidate) {
   EvaluationRequest request;
-  request.problem = test::make_problem({});
+  request.problem = ak::test::make_problem({});
   request.candidate = candidate;
   request.arch = {.major = 9, .minor = 0, .feature = 'a'};
   request.tag = "mine";
@@ -61,7 +61,7 @@ TEST_CASE("without a device a candidate is built and inspected, and ends compile
   const auto evaluator = evaluator_without_device();
   CHECK_FALSE(evaluator->capabilities().executes);
   const auto result =
-      evaluate(*evaluator, test::make_candidate("add.cu", test::elementwise_plan("add"), kAdd));
+      evaluate(*evaluator, ak::test::make_candidate("add.cu", ak::test::elementwise_plan("add"), kAdd));
   INFO(result.outcome.message);
   CHECK(result.outcome.status == Status::compiled_only);
   REQUIRE(result.build);
@@ -75,8 +75,9 @@ TEST_CASE("without a device a candidate is built and inspected, and ends compile
 
 TEST_CASE("a candidate that does not compile is a compile_error with the compiler's words") {
   const auto evaluator = evaluator_without_device();
-  const auto result = evaluate(*evaluator, test::make_candidate("bad.cu", test::elementwise_plan("add"),
-                                                                "__global__ void add() { nonsense; }"));
+  const auto result =
+      evaluate(*evaluator, ak::test::make_candidate("bad.cu", ak::test::elementwise_plan("add"),
+                                                    "__global__ void add() { nonsense; }"));
   CHECK(result.outcome.status == Status::compile_error);
   REQUIRE(result.build);
   CHECK_THAT(result.build->log, Catch::Contains("nonsense"));
@@ -86,7 +87,7 @@ TEST_CASE("a 32-bit argument for a 64-bit parameter is refused with its index an
   const auto evaluator = evaluator_without_device();
   const std::string plan =
       R"({"launches": [{"kernel": "add", "grid": [1], "block": [256], "args": ["a", "b", "c", {"i32": "N"}]}]})";
-  const auto result = evaluate(*evaluator, test::make_candidate("add.cu", plan, kAdd));
+  const auto result = evaluate(*evaluator, ak::test::make_candidate("add.cu", plan, kAdd));
   CHECK(result.outcome.status == Status::invalid_candidate);
   CHECK(result.outcome.stage == StageId::resources);
   CHECK_THAT(result.outcome.message, Catch::Contains("argument 3 is i32") && Catch::Contains("u64"));
@@ -96,7 +97,7 @@ TEST_CASE("a missing argument is refused with both counts") {
   const auto evaluator = evaluator_without_device();
   const std::string plan =
       R"({"launches": [{"kernel": "add", "grid": [1], "block": [256], "args": ["a", "b", "c"]}]})";
-  const auto result = evaluate(*evaluator, test::make_candidate("add.cu", plan, kAdd));
+  const auto result = evaluate(*evaluator, ak::test::make_candidate("add.cu", plan, kAdd));
   CHECK(result.outcome.status == Status::invalid_candidate);
   CHECK_THAT(result.outcome.message, Catch::Contains("4 parameters") && Catch::Contains("3 arguments"));
 }
@@ -106,7 +107,7 @@ TEST_CASE("more shared memory than a block may have is resource_exceeded with bo
   const std::string plan =
       R"({"launches": [{"kernel": "add", "grid": [1], "block": [256], "shared_bytes": 300000,
                                "args": ["a", "b", "c", {"i64": "N"}]}]})";
-  const auto result = evaluate(*evaluator, test::make_candidate("add.cu", plan, kAdd));
+  const auto result = evaluate(*evaluator, ak::test::make_candidate("add.cu", plan, kAdd));
   CHECK(result.outcome.status == Status::resource_exceeded);
   CHECK_THAT(result.outcome.message, Catch::Contains("300000") && Catch::Contains("232448"));
 }
@@ -118,7 +119,7 @@ TEST_CASE("more threads than the launch bounds allow is resource_exceeded") {
       "long long n) "
       "{ c[0] = a[0] + b[n]; }";
   const auto result =
-      evaluate(*evaluator, test::make_candidate("add.cu", test::elementwise_plan("add"), source));
+      evaluate(*evaluator, ak::test::make_candidate("add.cu", ak::test::elementwise_plan("add"), source));
   CHECK(result.outcome.status == Status::resource_exceeded);
   CHECK_THAT(result.outcome.message, Catch::Contains("256 threads") && Catch::Contains("128"));
 }
@@ -127,14 +128,14 @@ TEST_CASE("a plan that cannot be evaluated names the workload") {
   const auto evaluator = evaluator_without_device();
   const std::string plan =
       R"({"launches": [{"kernel": "add", "grid": ["N // 0"], "block": [256], "args": ["a", "b", "c", {"i64": "N"}]}]})";
-  const auto result = evaluate(*evaluator, test::make_candidate("add.cu", plan, kAdd));
+  const auto result = evaluate(*evaluator, ak::test::make_candidate("add.cu", plan, kAdd));
   CHECK(result.outcome.status == Status::invalid_candidate);
   CHECK_THAT(result.outcome.message, Catch::Contains("workload n1"));
 }
 
 TEST_CASE("a cancelled evaluation ends as interrupted, and the next one is not disturbed") {
   const auto evaluator = evaluator_without_device();
-  const auto candidate = test::make_candidate("add.cu", test::elementwise_plan("add"), kAdd);
+  const auto candidate = ak::test::make_candidate("add.cu", ak::test::elementwise_plan("add"), kAdd);
   const Ticket first = evaluator->submit(request_of(candidate));
   evaluator->cancel(first);
   const auto cancelled = evaluator->wait_any(testing::out_of_patience());
@@ -147,8 +148,8 @@ TEST_CASE("a cancelled evaluation ends as interrupted, and the next one is not d
 TEST_CASE("waiting with nothing in flight returns at once, and a deadline is kept") {
   const auto evaluator = evaluator_without_device();
   CHECK_FALSE(evaluator->wait_any(steady_clock::time_point::max()));
-  const Ticket endless = evaluator->submit(
-      request_of(test::make_candidate("add.cu", test::elementwise_plan("add"), kAdd + kEndlessBuild)));
+  const Ticket endless = evaluator->submit(request_of(
+      ak::test::make_candidate("add.cu", ak::test::elementwise_plan("add"), kAdd + kEndlessBuild)));
   CHECK_FALSE(evaluator->wait_any(steady_clock::now()));
   CHECK_FALSE(evaluator->wait_any(steady_clock::now() + 10ms));
   evaluator->cancel(endless);
@@ -157,13 +158,14 @@ TEST_CASE("waiting with nothing in flight returns at once, and a deadline is kep
 
 TEST_CASE("an unknown workload name is the caller's mistake") {
   const auto evaluator = evaluator_without_device();
-  EvaluationRequest request = request_of(test::make_candidate("add.cu", test::elementwise_plan("add"), kAdd));
+  EvaluationRequest request =
+      request_of(ak::test::make_candidate("add.cu", ak::test::elementwise_plan("add"), kAdd));
   request.workloads = {"n17"};
   CHECK_THROWS_WITH(evaluator->submit(request), Catch::Contains("no workload 'n17'"));
 }
 
 TEST_CASE("the harness's own kernels compile for every architecture") {
-  CompilePool pool({.worker_command = test::self_as_worker(),
+  CompilePool pool({.worker_command = ak::test::self_as_worker(),
                     .workers = 1,
                     .deadline = testing::kPatience,
                     .cache_dir = {}});
@@ -177,7 +179,7 @@ TEST_CASE("the harness's own kernels compile for every architecture") {
     if (!testing::drawn_today(i, std::size(names))) continue;
     const char* name = names[i];
     TranslationUnit unit =
-        test::plain_assembler().plain(harness.file_name, harness.source, parse_arch(name).value());
+        ak::test::plain_assembler().plain(harness.file_name, harness.source, parse_arch(name).value());
     unit.headers = harness.headers;
     unit.options.insert(unit.options.end(), harness.options.begin(), harness.options.end());
     unit.kernels = harness.kernels;

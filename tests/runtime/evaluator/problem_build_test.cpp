@@ -16,14 +16,15 @@ namespace {
 const Arch kHopper{.major = 9, .minor = 0, .feature = 'a'};
 
 struct Builder {
-  CompilePool pool{{.worker_command = test::self_as_worker(),
+  CompilePool pool{{.worker_command = ak::test::self_as_worker(),
                     .workers = 1,
                     .deadline = testing::kPatience,
                     .cache_dir = testing::shared_build_cache()}};
 
   std::unique_ptr<ProblemBuild> build(std::shared_ptr<const ProblemInstance> problem) {
     const auto submit = [this](const TranslationUnit& unit) { return pool.submit(unit); };
-    auto build = std::make_unique<ProblemBuild>(std::move(problem), kHopper, test::plain_assembler(), submit);
+    auto build =
+        std::make_unique<ProblemBuild>(std::move(problem), kHopper, ak::test::plain_assembler(), submit);
     while (!build->ready()) {
       const auto built = pool.wait(testing::out_of_patience());
       if (!built) throw std::runtime_error("a build did not end");
@@ -38,10 +39,10 @@ TEST_CASE("references and harness of every dtype build into what a device worker
   for (const DTypeInfo& dtype : dtypes()) {
     if (dtype.bytes == 1) continue;  // sums of those are no honest problem
     INFO(dtype.name);
-    test::TinyProblem tiny;
+    ak::test::TinyProblem tiny;
     tiny.dtype = dtype.dtype;
     tiny.in_place = true;
-    const auto build = builder.build(test::make_problem(tiny));
+    const auto build = builder.build(ak::test::make_problem(tiny));
     const auto open = build->open_problem(device_environment(nominal_device(kHopper), kHopper), 0);
     REQUIRE(open->tensors.size() == 3);
     CHECK(open->tensors[2].output);
@@ -60,9 +61,9 @@ TEST_CASE("references and harness of every dtype build into what a device worker
 
 TEST_CASE("a reference that does not compile is the user's mistake, with its file and the compiler's words") {
   Builder builder;
-  test::TinyProblem tiny;
+  ak::test::TinyProblem tiny;
   tiny.expression = "a[i] + nonsense";
-  CHECK_THROWS_WITH(builder.build(test::make_problem(tiny)),
+  CHECK_THROWS_WITH(builder.build(ak::test::make_problem(tiny)),
                     Catch::Contains("/nowhere/tiny/reference.cu") && Catch::Contains("nonsense"));
 }
 

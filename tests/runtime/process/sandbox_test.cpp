@@ -65,7 +65,7 @@ TEST_CASE("what the tests of the sandbox try is possible without it") {
   WorkerProcess worker(as_role("scripted_worker"));
   REQUIRE(worker.await_hello(out_of_patience()));
   const Json answer = ask(worker, "attempt");
-  for (const test::Attempt& attempt : test::attempts()) {
+  for (const ak::test::Attempt& attempt : ak::test::attempts()) {
     if (!attempt.open_to_all) continue;
     INFO(attempt.name << ": " << answer[std::string(attempt.name)]);
     CHECK((answer[std::string(attempt.name)] != EPERM && answer[std::string(attempt.name)] != EACCES));
@@ -77,7 +77,8 @@ TEST_CASE("a compile worker is refused files, network and other processes, and b
   const auto hello = worker.await_hello(out_of_patience());
   REQUIRE(hello);
   INFO(hello->dump());
-  CHECK_THAT(test::not_refused(*hello, ask(worker, "attempt")), Catch::Equals(std::vector<std::string>{}));
+  CHECK_THAT(ak::test::not_refused(*hello, ask(worker, "attempt")),
+             Catch::Equals(std::vector<std::string>{}));
   const auto unit =
       unit_of("#include <cuda_fp16.h>\nextern \"C\" __global__ void k(half* x) { x[0] = 2; }\n");
   CHECK(build_result_from_json(ask(worker, "compile", to_json(unit))).outcome.status == Status::ok);

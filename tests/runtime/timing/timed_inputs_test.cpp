@@ -14,9 +14,9 @@ namespace {
 using runtime::Contents;
 
 constexpr int kSamples = 40;
-const char* const kCorrect = "if (i < n) c[i] = a[i] + b[i];";
+const char* const kRightKernel = "if (i < n) c[i] = a[i] + b[i];";
 /// Counts its calls; `call` is the present one's.
-std::string counting(const std::string& body) {
+std::string counting_inputs(const std::string& body) {
   return kernel("const unsigned call = calls / gridDim.x;\n" + body +
                     "\n__syncthreads(); if (threadIdx.x == 0) atomicAdd(&calls, 1u);",
                 "float", "__device__ unsigned calls;\n");
@@ -62,7 +62,7 @@ constexpr runtime::SampleShape kShapes[] = {{.contents = Contents::kept},
 TEST_CASE("a correct kernel passes the checks of timed samples, of which two at least are looked at") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   for (const auto& shape : kShapes) {
-    const Taken taken = take_samples(bench, kernel(kCorrect), shape);
+    const Taken taken = take_samples(bench, kernel(kRightKernel), shape);
     INFO((taken.fault ? taken.fault->outcome.message : ""));
     CHECK_FALSE(taken.fault);
     CHECK(taken.checked.size() >= 2);
@@ -74,7 +74,8 @@ TEST_CASE("no more timed samples are checked than the shape of a measurement say
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   for (const std::size_t most : {std::size_t{2}, std::size_t{3}, std::size_t{8}}) {
     for (const Contents contents : {Contents::kept, Contents::changing}) {
-      const Taken taken = take_samples(bench, kernel(kCorrect), {.contents = contents, .most_checks = most});
+      const Taken taken =
+          take_samples(bench, kernel(kRightKernel), {.contents = contents, .most_checks = most});
       CHECK(taken.checked.size() >= 2);
       CHECK(taken.checked.size() <= most);
     }
@@ -85,7 +86,7 @@ TEST_CASE("a kernel that works in an eighth of its calls is found when they have
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   for (const auto& shape : kShapes) {
     const Taken taken =
-        take_samples(bench, counting("if (i < n) c[i] = call % 8 == 0 ? a[i] + b[i] : a[i];"), shape);
+        take_samples(bench, counting_inputs("if (i < n) c[i] = call % 8 == 0 ? a[i] + b[i] : a[i];"), shape);
     REQUIRE(taken.fault);
     CHECK(taken.fault->outcome.status == Status::incorrect);
     CHECK(taken.fault->outcome.gate == Gate::timed_outputs);
@@ -96,7 +97,8 @@ TEST_CASE("a kernel that writes its inputs in later calls is found by what all c
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   const Taken taken = take_samples(
       bench,
-      counting("if (i < n) c[i] = a[i] + b[i];\nif (i == 0 && call > 3) const_cast<float*>(a)[999] = 0;"),
+      counting_inputs(
+          "if (i < n) c[i] = a[i] + b[i];\nif (i == 0 && call > 3) const_cast<float*>(a)[999] = 0;"),
       {.contents = Contents::changing});
   REQUIRE(taken.fault);
   CHECK(taken.fault->outcome.gate == Gate::input_hash);
@@ -198,7 +200,7 @@ class DriverTrace {
 
 TEST_CASE("the device is asked for the same before and after every sample, whether it is checked or not") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
-  const auto program = bench.program(kernel(kCorrect), "n1000");
+  const auto program = bench.program(kernel(kRightKernel), "n1000");
   const auto target = bench.target(program, "n1000");
   const runtime::TimingTarget* const targets[] = {&target, &target};
   for (const auto& shape : kShapes) {
@@ -251,7 +253,8 @@ TEST_CASE(
   for (const bool correct : {true, false}) {
     FullDevice full({(8 + 2) * kSampleBytes, (2 + 2) * kSampleBytes, (1 + 2) * kSampleBytes});
     const Taken taken = take_samples(
-        bench, correct ? kernel(kCorrect) : counting("if (i < n) c[i] = call < 3 ? a[i] + b[i] : a[i];"),
+        bench,
+        correct ? kernel(kRightKernel) : counting_inputs("if (i < n) c[i] = call < 3 ? a[i] + b[i] : a[i];"),
         {.contents = Contents::kept});
     CHECK(full.refused_all());
     CHECK(taken.fault.has_value() != correct);
@@ -262,7 +265,7 @@ TEST_CASE(
 
 TEST_CASE("outputs that were put aside are known again, and what was written over them is seen") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
-  const auto program = bench.program(kernel(kCorrect), "n1000");
+  const auto program = bench.program(kernel(kRightKernel), "n1000");
   const auto target = bench.target(program, "n1000");
   std::vector<runtime::CandidateRun> runs;
   for (const std::uint64_t seed : {1, 2}) {
