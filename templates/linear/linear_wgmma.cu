@@ -14,7 +14,7 @@
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
-    "BLOCKS * (BM // 2 + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
+    "BLOCKS * (BM // 2 + 16) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
@@ -29,10 +29,11 @@
     "LINES_OF_BLOCK": "CONSUMERS // K_GROUPS * BLOCKS * 64",
     "STAGE_BYTES": "(BM + LINES_OF_BLOCK) * BK * 2",
     "RING": "STAGES * STAGE_BYTES",
-    "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
-    "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
+    "MEET": "SPLIT_K * K_GROUPS > 1",
+    "SUMS": "CONSUMERS * BLOCKS * 64 * (BM * 4 if MEET else min(BM, 32) * 2)",
+    "SHARED": "1024 + (max(RING, SUMS) if MEET else RING + SUMS) + STAGES * 16",
     "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
-    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
+    "CLUSTERS": "TILES if MEET else min(TILES, SM_COUNT // SHARE)"
   },
   "workspace": [
     {"name": "packed", "dtype": "uint8", "count": "ceil_div(N, 64) * PACKED_BLOCKS * 8192", "prepared": true}
@@ -48,7 +49,7 @@
   "launches": [
     {"kernel": "linear", "grid": ["CLUSTERS * SPLIT_K * SHARE"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["SPLIT_K * SHARE"], "shared_bytes": "SHARED", "when": "K % 8 == 0",
-     "args": ["map_x", "packed", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "x", "packed", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
     {"kernel": "linear_any", "grid": ["ceil_div(N, 64) * ceil_div(M, 32)"], "block": [128],
      "shared_bytes": "2 * (32 + 64) * 64 * 2", "when": "K % 8 != 0",
      "args": ["x", "packed", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
@@ -88,7 +89,7 @@ using scalar_t = __nv_bfloat16;
 #endif
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false, true>;
 
 // Results of these sums: bias, then the activation; fast, and good for 16 bits.
 __device__ __forceinline__ float activate(float x) {
@@ -116,9 +117,12 @@ __global__ void __launch_bounds__(128) pack_weights(const scalar_t* weight, unsi
 }
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
-    linear(const __grid_constant__ CUtensorMap map_x, const unsigned char* __restrict__ packed,
-           const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, int m, int n, int k) {
+    linear(const __grid_constant__ CUtensorMap map_x, const scalar_t* __restrict__ x,
+           const unsigned char* __restrict__ packed, const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, int m,
+           int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  ak::prefetch_together<CONSUMERS * 128>(x, static_cast<long long>(m) * k);
+  ak::prefetch_together<CONSUMERS * 128>(bias, n);
   Layer::run(memory, &map_x, packed, m, n, k, ak::NoScales(), Store{y, n, {{bias}, {}}});
 }
 

@@ -13,7 +13,7 @@
   },
   "constraints": [
     "ARCH == 90",
-    "BLOCKS * (BM // 2 + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
+    "BLOCKS * (BM // 2 + 16) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
@@ -28,10 +28,11 @@
     "LINES_OF_BLOCK": "CONSUMERS // K_GROUPS * BLOCKS * 64",
     "STAGE_BYTES": "(BM + LINES_OF_BLOCK) * BK",
     "RING": "STAGES * STAGE_BYTES",
-    "SUMS": "CONSUMERS * (BM if SPLIT_K > 1 else min(BM, 32)) * (BLOCKS * 64 + 4) * 4",
-    "SHARED": "1024 + (max(RING, SUMS) if SPLIT_K > 1 else RING + SUMS) + STAGES * 16",
+    "MEET": "SPLIT_K * K_GROUPS > 1",
+    "SUMS": "CONSUMERS * BLOCKS * 64 * (BM * 4 if MEET else min(BM, 32) * 2)",
+    "SHARED": "1024 + (max(RING, SUMS) if MEET else RING + SUMS) + STAGES * 16",
     "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
-    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // SHARE)"
+    "CLUSTERS": "TILES if MEET else min(TILES, SM_COUNT // SHARE)"
   },
   "workspace": [
     {"name": "packed", "dtype": "uint8", "count": "ceil_div(N, 64) * PACKED_BLOCKS * 8192", "prepared": true}
@@ -47,7 +48,7 @@
   "launches": [
     {"kernel": "linear_int8", "grid": ["CLUSTERS * SPLIT_K * SHARE"], "block": ["(CONSUMERS + 1) * 128"],
      "cluster": ["SPLIT_K * SHARE"], "shared_bytes": "SHARED", "when": "K % 16 == 0",
-     "args": ["map_x", "packed", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "x", "packed", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
     {"kernel": "linear_any", "grid": ["ceil_div(N, 64) * ceil_div(M, 32)"], "block": [128],
      "shared_bytes": "2 * (32 + 64) * 128", "when": "K % 16 != 0",
      "args": ["x", "packed", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
@@ -88,7 +89,7 @@ using scalar_t = __nv_bfloat16;
 #endif
 
 using Weights = ak::PlainWeights<ak::s8>;
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false, true>;
 
 // Results of these sums: scales, and the bias where there is one.
 __device__ __forceinline__ auto results(const float* x_scale, const float* weight_scale, const scalar_t* bias,
@@ -112,10 +113,15 @@ __global__ void __launch_bounds__(128) pack_weights(const unsigned char* weight,
 }
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
-    linear_int8(const __grid_constant__ CUtensorMap map_x, const unsigned char* __restrict__ packed,
-                const float* __restrict__ x_scale, const float* __restrict__ weight_scale,
-                const scalar_t* __restrict__ bias, scalar_t* __restrict__ y, int m, int n, int k) {
+    linear_int8(const __grid_constant__ CUtensorMap map_x, const signed char* __restrict__ x,
+                const unsigned char* __restrict__ packed, const float* __restrict__ x_scale,
+                const float* __restrict__ weight_scale, const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
+                int m, int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  ak::prefetch_together<CONSUMERS * 128>(x, static_cast<long long>(m) * k);
+  ak::prefetch_together<CONSUMERS * 128>(weight_scale, n);
+  ak::prefetch_together<CONSUMERS * 128>(x_scale, m);
+  if constexpr (BIAS) ak::prefetch_together<CONSUMERS * 128>(bias, n);
   Layer::run(memory, &map_x, packed, m, n, k, ak::NoScales(), results(x_scale, weight_scale, bias, y, n));
 }
 

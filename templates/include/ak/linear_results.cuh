@@ -85,6 +85,7 @@ __device__ __forceinline__ void store_eight(T* to, const T (&values)[8], int ins
 // y[row][line] = step(sum, row, line), rounded to Out.
 template <class Out, class Step>
 struct StoreResults {
+  using Result = Out;
   static constexpr int kLines = 8;
   Out* y;
   int columns;

@@ -27,6 +27,18 @@ struct LinearWork {
   int rows, lines, k;
 };
 
+// Asks L2 for the first of `count` elements that all blocks of the launch will read, so that none waits for memory: every
+// block for other lines of 128 bytes, one for each of its first THREADS threads.
+template <int THREADS, class T>
+__device__ __forceinline__ void prefetch_together(const T* from, long long count) {
+  if (threadIdx.x >= THREADS) return;
+  const long long line = static_cast<long long>(threadIdx.x) * gridDim.x + blockIdx.x;
+  if (line * 128 < count * static_cast<int>(sizeof(T))) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + line * 128) : "memory");
+  }
+}
+
 // The ring and its tiles as a type. W: format of the weights.
 template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
@@ -110,20 +122,36 @@ struct LinearRing {
     barrier_arrive_after_copies(full + stage * 8);
   }
 
-  // Fills slices of all of this block's tiles, by one warp.
+  // Fills stages with the first slices of this block's first tile, by one thread, before any other has seen the barriers;
+  // how many. Nobody else's barriers are needed: neither shared rows nor scales.
+  __device__ __forceinline__ int fill_first(const CUtensorMap* map_x, const LinearWork& work, int rank) const {
+    static_assert(SHARE == 1 && !SCALED);
+    const int index = blockIdx.x / kCluster;
+    if (index >= tiles(work)) return 0;
+    const u64 policy = cache_policy(across(work) == 1);
+    const Tile tile = tile_at(work, index, rank);
+    const int count = max(min(STAGES, tile.part.count), 0);  // a last part may have less than nothing
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) fetch(map_x, work, tile, tile.part.first + i, i, rank, policy);
+    return count;
+  }
+
+  // Fills slices of all of this block's tiles, by one warp, of which the first `filled` are there.
   template <class Scales>
   __device__ __forceinline__ void fill(const CUtensorMap* map_x, const LinearWork& work, int rank,
-                                       const Scales& scales) const {
+                                       const Scales& scales, int filled) const {
     Place ring;
+    ring.skip(filled);
     const u64 policy = cache_policy(across(work) == 1);  // else other tiles read the weights, too
     for (int index = blockIdx.x / kCluster; index < tiles(work); index += gridDim.x / kCluster) {
       const Tile tile = tile_at(work, index, rank);
-      for (int i = 0; i < tile.part.count; ++i) {
+      for (int i = filled; i < tile.part.count; ++i) {
         barrier_wait(empty + ring.stage * 8, ring.parity ^ 1);
         if (threadIdx.x % 32 == 0) fetch(map_x, work, tile, tile.part.first + i, ring.stage, rank, policy);
         if constexpr (SCALED) fetch_scales(tile, scales, tile.part.first + i, ring.stage);
         ring.advance();
       }
+      filled = 0;
     }
   }
 

@@ -12,25 +12,33 @@
 
 namespace ak {
 
-template <class Sum, int CONSUMERS, int K_GROUPS, int BLOCKS, int BM, int SPLIT_K>
-struct LinearStaging {
+// The warp groups of a tile: which lines each has, and which of the slices.
+template <class Sum, int CONSUMERS, int K_GROUPS, int BLOCKS, int BM>
+struct LinearGroups {
   static constexpr int kGroupLines = 64 * BLOCKS, kLineGroups = CONSUMERS / K_GROUPS;
   static constexpr int kLines = kGroupLines * kLineGroups;
-  static constexpr int kChunk = SPLIT_K > 1 ? BM : BM < 32 ? BM : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;
-  static constexpr int kPitch = kGroupLines + 4;  // neighbouring pairs of columns then meet different banks
-  static constexpr int kArea = kChunk * kPitch, kBytes = CONSUMERS * kArea * 4;
   static_assert(CONSUMERS % K_GROUPS == 0);
 
   struct Sums {
     Sum d[BLOCKS][BM / 2];
   };
-
-  // Which lines a consumer has, and which of the slices.
   struct Share {
     int lines, turn;
     __device__ explicit Share(int consumer) : lines(consumer % kLineGroups), turn(consumer / kLineGroups) {}
     __device__ __forceinline__ bool takes(int slice) const { return K_GROUPS == 1 || slice % K_GROUPS == turn; }
   };
+};
+
+template <class Sum, int CONSUMERS, int K_GROUPS, int BLOCKS, int BM, int SPLIT_K>
+struct LinearStaging {
+  using Groups = LinearGroups<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM>;
+  using Sums = typename Groups::Sums;
+  using Share = typename Groups::Share;
+  static constexpr int kGroupLines = Groups::kGroupLines, kLineGroups = Groups::kLineGroups;
+  static constexpr bool kMeet = SPLIT_K > 1;
+  static constexpr int kChunk = SPLIT_K > 1 ? BM : BM < 32 ? BM : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;
+  static constexpr int kPitch = kGroupLines + 4;  // neighbouring pairs of columns then meet different banks
+  static constexpr int kArea = kChunk * kPitch, kBytes = CONSUMERS * kArea * 4;
 
   // Sums of the rows of a chunk into a consumer's area of shared memory: [row][line].
   static __device__ __forceinline__ void stage_chunk(Sum* staged, const Sums& sums, int chunk) {
@@ -82,7 +90,7 @@ struct LinearStaging {
   template <class Tile, class Store>
   static __device__ __forceinline__ void write_share(Sum* areas, const LinearWork& work, const Tile& tile,
                                                      int rank, const Store& store) {
-    constexpr int kAcross = kLines / Store::kLines;
+    constexpr int kAcross = Groups::kLines / Store::kLines;
     const u32 staged = shared_address(areas);
     const int rows = min(BM, work.rows - tile.row);
     for (int i = rank * CONSUMERS * 128 + threadIdx.x; i < rows * kAcross; i += SPLIT_K * CONSUMERS * 128) {
@@ -99,6 +107,15 @@ struct LinearStaging {
       }
       store(sums, tile.row + row, tile.line + line);
     }
+  }
+
+  // A tile that blocks of a cluster share: all of its sums are staged, then every block writes a share.
+  template <class Tile, class Store>
+  static __device__ __forceinline__ void meet(Sum* staged, const LinearWork& work, const Tile& tile, const Share& share,
+                                              const Sums& sums, int rank, const Store& store) {
+    stage_chunk(staged + (share.turn * kLineGroups + share.lines) * kArea, sums, 0);
+    cluster_sync();
+    write_share(staged, work, tile, rank, store);
   }
 };
 

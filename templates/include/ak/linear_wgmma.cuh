@@ -7,14 +7,19 @@
 // shared memory again. CONSUMERS warp groups have 64 * BLOCKS lines each and all BM rows. K_GROUPS of them have the same
 // lines and take slices in turn: where few tiles leave an SM one, it unpacks and multiplies for several.
 //
-//   shared memory:  the ring   sums: [rows of a chunk][64 * BLOCKS + 4] for every consumer   barriers of the ring
+//   shared memory:  the ring   sums or results for every consumer   barriers of the ring
 //
 // Blocks that share a tile along k leave their sums where the ring was, and each adds a share of the tile up, in the
 // order of ranks: no workspace, no second launch, the same bits each time. PROMOTE > 0: after so many slices sums are
 // added, times scales, to float registers of their own.
+//
+// Sums become results in one of two ways: staged in shared memory for all threads (linear_staging.cuh), or with EXCHANGE
+// by the threads that have them (linear_exchange.cuh). The latter is for few rows, where a block has one tile: it also
+// asks for its first slices before its groups meet, and has products of 64 bytes of k under way at once.
 #pragma once
 
 #include <ak/clusters.cuh>
+#include <ak/linear_exchange.cuh>
 #include <ak/linear_results.cuh>
 #include <ak/linear_ring.cuh>
 #include <ak/linear_staging.cuh>
@@ -22,62 +27,87 @@
 
 namespace ak {
 
+// How sums become results.
+template <bool EXCHANGE>
+struct LinearEnd {
+  template <class Sum, int... SIZES>
+  using Type = LinearStaging<Sum, SIZES...>;
+};
+template <>
+struct LinearEnd<true> {
+  template <class Sum, int... SIZES>
+  using Type = LinearExchange<Sum, SIZES...>;
+};
+
 // The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
 template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP,
-          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false>
+          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false, bool EXCHANGE = false>
 struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
 
-  using Staging = LinearStaging<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
-  using Sums = typename Staging::Sums;
-  using Share = typename Staging::Share;
+  using Groups = LinearGroups<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM>;
+  using Sums = typename Groups::Sums;
+  using Share = typename Groups::Share;
+  using End = typename LinearEnd<EXCHANGE>::template Type<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
   static constexpr int kThreads = (CONSUMERS + 1) * 128, kUnits = BK / W::kUnitDepth;
-  static constexpr int kGroupLines = Staging::kGroupLines, kChunkBytes = Staging::kBytes;
-  using Ring = LinearRing<W, Staging::kLineGroups, Staging::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
+  // Units whose products are begun together: of plain weights, which are 32 bytes of k, two.
+  static constexpr int kBatch = EXCHANGE && W::kUnitDepth * X::kBytes == 32 ? 2 : 1;
+  static constexpr int kGroupLines = Groups::kGroupLines, kChunkBytes = End::kBytes;
+  using Ring = LinearRing<W, Groups::kLineGroups, Groups::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
+  static constexpr bool kMeet = End::kMeet;  // sums of several are added up, in the memory of the ring
   static constexpr int kBarriersAt =  // from the first multiple of 1024
-      SPLIT_K == 1                 ? Ring::kBytes + kChunkBytes
+      !kMeet                       ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
                                    : kChunkBytes;
   // Dynamic shared memory of the launch; the plan computes the same.
   static constexpr int kShared = 1024 + kBarriersAt + STAGES * 16;
   // Every group keeps a slice until it has the next one, and one more has to be on its way.
   static_assert(K_GROUPS < STAGES);
-  static_assert(kUnits % 2 == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
+  static_assert(kUnits % (2 * kBatch) == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
   using Product = Wgmma<X, BM>;
 
   // ---- sums
 
-  // Products of a slice, a unit at a time: the operands of one are unpacked while the products of the one before run.
-  // At the end the last unit's are under way. previous: stage to release once its products have ended, or -1.
+  // Products of a slice, a batch of units at a time: the operands of one are unpacked while the products of the one
+  // before run. At the end the last batch's are under way. previous: stage to release once its products have ended, or -1.
   // group: of lines.
   static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int group, Sums& sums, bool first,
                                                   int previous) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
     const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + group * BLOCKS * Ring::kStripBytes;
-    u32 a[2][BLOCKS][W::kSteps][4];
+    u32 a[2][kBatch][BLOCKS][W::kSteps][4];
 #pragma unroll
-    for (int unit = 0; unit < kUnits; ++unit) {
+    for (int batch = 0; batch < kUnits / kBatch; ++batch) {
       wgmma_wait<1>();
-      if (unit == 1 && previous >= 0) ring.release(previous);
+      if (batch == 1 && previous >= 0) ring.release(previous);
 #pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) {
-        const u32 block = weights + b * Ring::kStripBytes + unit / W::kUnits * W::kBytes;
-        const uint4 words = load_words(block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16);
-        const typename W::Lines lines = W::lines(block, warp);
+      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
+        const int unit = batch * kBatch + of_batch;
 #pragma unroll
-        for (int step = 0; step < W::kSteps; ++step) W::fragment(a[unit % 2][b][step], words, step, lines);
+        for (int b = 0; b < BLOCKS; ++b) {
+          const u32 block = weights + b * Ring::kStripBytes + unit / W::kUnits * W::kBytes;
+          const uint4 words = load_words(block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16);
+          const typename W::Lines lines = W::lines(block, warp);
+#pragma unroll
+          for (int step = 0; step < W::kSteps; ++step) {
+            W::fragment(a[batch % 2][of_batch][b][step], words, step, lines);
+          }
+        }
       }
       wgmma_fence();
 #pragma unroll
-      for (int step = 0; step < W::kSteps; ++step) {
-        const int at = unit * W::kSteps + step;  // in steps of 32 bytes
-        const u64 rows = wgmma_operand(x + at / 4 * Ring::kPanelBytes + at % 4 * 32);
+      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
 #pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) {
-          Product::multiply(sums.d[b], a[unit % 2][b][step], rows, first && at == 0 ? 0 : 1);
+        for (int step = 0; step < W::kSteps; ++step) {
+          const int at = (batch * kBatch + of_batch) * W::kSteps + step;  // in steps of 32 bytes
+          const u64 rows = wgmma_operand(x + at / 4 * Ring::kPanelBytes + at % 4 * 32);
+#pragma unroll
+          for (int b = 0; b < BLOCKS; ++b) {
+            Product::multiply(sums.d[b], a[batch % 2][of_batch][b][step], rows, first && at == 0 ? 0 : 1);
+          }
         }
       }
       wgmma_commit();
@@ -153,20 +183,23 @@ struct LinearWgmma {
                                              const Scales& scales, const Store& store) {
     const u32 first = (shared_address(memory) + 1023) / 1024 * 1024;
     unsigned char* aligned = memory + (first - shared_address(memory));
-    Sum* staged = reinterpret_cast<Sum*>(aligned + (SPLIT_K > 1 ? 0 : Ring::kBytes));
+    Sum* staged = reinterpret_cast<Sum*>(aligned + (kMeet ? 0 : Ring::kBytes));
     const Ring ring{first, first + kBarriersAt, first + kBarriersAt + STAGES * 8};
-    if (threadIdx.x == 0) {
+    const LinearWork work{packed, rows, lines, k};
+    const int rank = Ring::kCluster > 1 ? static_cast<int>(cluster_rank()) : 0;
+    int filled = 0;
+    if (threadIdx.x == CONSUMERS * 128) {
       prefetch_map(map_x);
       ring.start();
+      if constexpr (EXCHANGE && SHARE == 1 && !SCALED) filled = ring.fill_first(map_x, work, rank);
     }
     __syncthreads();
     if constexpr (SHARE > 1) cluster_sync();
 
-    const LinearWork work{packed, rows, lines, k};
-    const int rank = Ring::kCluster > 1 ? static_cast<int>(cluster_rank()) : 0, group = warp_group();
+    const int group = warp_group();
     if (group == CONSUMERS) {
       if constexpr (CONSUMERS > 1) give_registers<56>();
-      if (threadIdx.x % 128 < 32) ring.fill(map_x, work, rank, scales);
+      if (threadIdx.x % 128 < 32) ring.fill(map_x, work, rank, scales, uniform(filled));
       if constexpr (SPLIT_K > 1) cluster_sync();
     } else {
       if constexpr (CONSUMERS == 2) take_registers<224, 2, 56>();
@@ -179,13 +212,11 @@ struct LinearWgmma {
         const Tile tile = Ring::tile_at(work, index, rank);
         Sums sums = {};
         sum_up(ring, place, tile, share, sums, scales);
-        if constexpr (SPLIT_K > 1) {          // such a launch has a cluster for every tile
+        if constexpr (kMeet) {                // such a launch has a cluster for every tile
           named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
-          Staging::stage_chunk(staged + group * Staging::kArea, sums, 0);
-          cluster_sync();
-          Staging::write_share(staged, work, tile, rank, store);
+          End::meet(staged, work, tile, share, sums, rank, store);
         } else {
-          Staging::write_tile(staged, work, tile, share, sums, store);
+          End::write_tile(staged, work, tile, share, sums, store);
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "emulator/numbers/small_floats.h"
 #include "runtime/emulated/emulated_tensor_map.h"
 #include "tests/emulator/programs/cuda_library.h"
 
@@ -35,10 +36,11 @@ void require_fragments(const std::string& format, int depth, int count, Expected
   check_equal(program.download<float>(back, values.size()), values);
 }
 
+/// `numbers`: how many numbers weights and x have, from 0 on.
 struct Layer {
-  int rows = 5, lines = 70, k = 288;
-  std::vector<std::int8_t> x = random_integers<std::int8_t>(5 * 288, 256),
-                           weight = random_integers<std::int8_t>(70 * 288, 256, 2);
+  int rows = 5, lines = 70, k = 288, numbers = 256;
+  std::vector<std::int8_t> x = random_integers<std::int8_t>(rows * k, numbers),
+                           weight = random_integers<std::int8_t>(lines * k, numbers, 2);
 
   std::vector<float> results() const {
     std::vector<float> y;
@@ -126,6 +128,42 @@ TEST_CASE("ak/linear_wgmma.cuh shares a tile along k, or rows of x, among the bl
     request.dynamic_shared_bytes = 1024 + 2 * (16 + 64) * 128 + 16 * 68 * 4 + 32;
     program.launch_cleanly(request);
     check_equal(program.download<float>(y, 5 * 70), layer.results());
+  }
+}
+
+TEST_CASE("ak/linear_exchange.cuh adds up and writes the results of all parties of a tile") {
+  struct Way {
+    const char* kernel;  // consumers, K_GROUPS, rows of a tile, SPLIT_K, SHARE
+    std::uint32_t tiles, cluster, consumers;
+    cuuint32_t rows_of_box;
+    int lines;
+  };
+  constexpr int kRows = 20;
+  for (const Way& way : {
+           Way{"by_exchange<1, 1, 16, 1, 1>", 2, 1, 1, 16, 70},  // two blocks for four tiles
+           Way{"by_exchange<1, 1, 16, 1, 2>", 2, 2, 1, 8, 72},   // shared rows
+           Way{"by_exchange<2, 1, 32, 2, 1>", 1, 2, 2, 32, 72},  // a share for each of two blocks
+           Way{"by_exchange<1, 1, 16, 4, 1>", 4, 4, 1, 16, 70},  // two shares for four, one of no slice
+           Way{"by_exchange<2, 2, 32, 1, 1>", 2, 1, 2, 32, 70},  // two groups of one block
+           Way{"by_exchange<2, 2, 8, 2, 1>", 6, 2, 2, 8, 72},    // one share for four parties
+       }) {
+    INFO(way.kernel);
+    const Layer layer{.rows = kRows, .lines = way.lines, .numbers = 3};  // sums are exact in 16 bits
+    CudaProgram program = linear_program(way.kernel);
+    const auto x = program.upload(layer.x), y = program.memory(kRows * way.lines * 2);
+    program.argument(map_of_rows(x, layer, way.rows_of_box))
+        .argument(program.upload(layer.packed()))
+        .argument(y);
+    program.argument(layer.rows).argument(layer.lines).argument(layer.k);
+    LaunchRequest request = launch_of({way.tiles * way.cluster, 1, 1}, (way.consumers + 1) * 128);
+    request.cluster = {way.cluster, 1, 1};
+    // The most that any of them takes.
+    request.dynamic_shared_bytes = 1024 + 3 * (32 + 128) * 128 + 2 * 64 * 32 * 4 + 3 * 16;
+    program.launch_cleanly(request);
+    std::vector<float> results;
+    for (const std::uint16_t bits : program.download<std::uint16_t>(y, kRows * way.lines))
+      results.push_back(f16_to_float(bits));
+    check_equal(results, layer.results());
   }
 }
 
