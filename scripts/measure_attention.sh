@@ -58,13 +58,13 @@ write_tables() {  # PART
     SELECT definition, workload, baseline, times, round(speedup, 4) AS speedup, round(low, 4) AS low, round(high, 4) AS high,
            round(kernel_us, 2) AS kernel_us, round(baseline_us, 2) AS baseline_us, search
     FROM baseline_turns ORDER BY search, workload, baseline, times" > "$out/$1/turns.csv"
-  ask "$1" "SELECT search, template, tunables, status, stage, substr(message, 1, 300) AS message FROM failures" \
+  ask "$1" "SELECT search, template, tunables, status, stage, substr(message, 1, 900) AS message FROM failures" \
     > "$out/$1/failures.csv"
 }
 
 search_of() {  # PART RUN: the number of its search, of a kernel that is right
   "$program" query --db "$out/$1/experiment.db" --limit 0 --format csv "
-    SELECT max(b.search) FROM best_variants b WHERE b.command LIKE '%--output $2.cu%'" | tail -n 1
+    SELECT max(b.search) FROM best_variants b WHERE b.command LIKE '%--output $2.cu%'" | tail -n 1 | tr -d '\r'  # of CSV
 }
 
 take_turns() {  # PART
