@@ -5,11 +5,14 @@
     "STAGES": {"values": [2, 3, 4], "default": 2},
     "CLUSTER": {"values": [1, 2], "default": 1},
     "BLOCKS_PER_SM": {"values": [1, 2, 4], "default": 1},
-    "LAST_BLOCK": {"values": [0, 1], "default": 0}
+    "LAST_BLOCK": {"values": [0, 1], "default": 0},
+    "MERGE": {"values": [0, 1], "default": 0}
   },
   "constraints": [
     "ARCH == 90",
-    "SHARED + 1024 <= 232448"
+    "SHARED + 1024 <= 232448",
+    "not MERGE or (CLUSTER == 1 and not LAST_BLOCK and STAGES * KEYS >= 128)",
+    "not MERGE or SPLITS in (2, 4)"
   ],
   "let": {
     "SHARED": "64 * (D * 2 + 128) + STAGES * (KEYS * D * 2 + 48) + 1024",
@@ -19,8 +22,8 @@
     "SPLITS": "ceil_div(S, SHARE)"
   },
   "workspace": [
-    {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 else 0"},
-    {"name": "part_lse", "dtype": "float32", "count": "B * Q * H * SPLITS if SPLITS > 1 else 0"},
+    {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 and not MERGE else 0"},
+    {"name": "part_lse", "dtype": "float32", "count": "B * Q * H * SPLITS if SPLITS > 1 and not MERGE else 0"},
     {"name": "arrived", "dtype": "uint32", "count": "B * ROW_TILES if SPLITS > 1 and LAST_BLOCK else 0", "init": "zero"}
   ],
   "tensor_maps": [
@@ -30,12 +33,12 @@
      "box": [64, "min(KEYS, page_size) if paged else KEYS", 1]}
   ],
   "launches": [
-    {"kernel": "mla_wgmma", "grid": ["SPLITS", "ROW_TILES", "B"], "block": [384], "cluster": [1, "CLUSTER"],
+    {"kernel": "mla_wgmma", "grid": ["SPLITS", "ROW_TILES", "B"], "block": [384], "cluster": ["SPLITS if MERGE else 1", "CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["q", "map_kv", "lengths", {"optional": "block_table"}, "scale", "o", "lse", "part", "part_lse",
               "arrived", {"i32": "Q"}, {"i32": "H"}, {"i32": "S"}, {"i32": "SHARE"}]},
     {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * H * (DV // 4), 128)"], "block": [128],
-     "when": "SPLITS > 1 and not LAST_BLOCK", "pdl": true,
+     "when": "SPLITS > 1 and not LAST_BLOCK and not MERGE", "pdl": true,
      "args": ["lengths", "part", "part_lse", "o", "lse", {"i32": "B * Q * H"}, {"i32": "Q * H"},
               {"i32": "SPLITS"}, {"i32": "SHARE"}]}
   ]
@@ -55,7 +58,8 @@
 //
 //   shared memory:  queries │ weights │ keys x STAGES │ barriers
 //
-// The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. Lines
+// The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. With
+// MERGE a cluster is the splits of the same rows instead, each of which gets some of the columns from all of them. Lines
 // past a sequence's end are zeroed before they are multiplied: they may be no numbers, or were never copied.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -78,6 +82,7 @@ constexpr int KEYS = 64;
 constexpr int STAGES = 2;
 constexpr int CLUSTER = 1;
 constexpr bool LAST_BLOCK = false;
+constexpr bool MERGE = false;
 constexpr int D = 576;
 constexpr int DV = 512;
 constexpr bool PAGED = false;
@@ -142,7 +147,7 @@ struct Shared {
 };
 
 __device__ __forceinline__ void cluster_or_block_sync() {
-  if constexpr (CLUSTER > 1) {
+  if constexpr (CLUSTER > 1 || MERGE) {
     ak::cluster_sync();
   } else {
     __syncthreads();
@@ -249,7 +254,12 @@ __device__ __forceinline__ void multiply_values(u32 weights, u32 values, float (
 
 // All warps of the cluster that read a part say so: then it may be filled again.
 __device__ __forceinline__ void release(const Shared& shared, const Place& at, int part) {
-  if (threadIdx.x % 32 < CLUSTER) ak::barrier_arrive_at(Shared::of(shared.empty, at, part), threadIdx.x % 32);
+  const u32 empty = Shared::of(shared.empty, at, part), lane = threadIdx.x % 32;
+  if constexpr (CLUSTER == 1) {
+    if (lane == 0) ak::barrier_arrive(empty);
+  } else {
+    if (lane < CLUSTER) ak::barrier_arrive_at(empty, lane);
+  }
 }
 
 // Of both groups: each has a value for every row, and gets what the operation makes of both. A barrier of all consumers
@@ -384,6 +394,53 @@ struct Rows {
   }
 };
 
+// ---- splits that merge in the memory of their cluster, where tiles were
+
+// Of each split: 64 rows of the columns of a block, and the exponents and sums of all its rows.
+struct Merging {
+  u32 lines;
+  const unsigned char* memory;  // the same for reading
+  int splits, rank, width;      // width: columns of a block
+
+  __device__ __forceinline__ u32 pitch() const { return (width + 8) * 4; }  // four rows, 8 banks apart, at a time
+  __device__ __forceinline__ u32 size() const { return ROWS * pitch() + ROWS * 8; }
+
+  static __device__ __forceinline__ void store(u32 address, float low, float high) {
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(low), "f"(high) : "memory");
+  }
+  // One row of a thread: every fourth pair of the group's columns; all blocks get the numbers of the row.
+  __device__ __forceinline__ void leave(const Results& results, int half, int group, float top, float sum) const {
+    const int row = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + half * 8;
+    const u32 own = lines + rank * size();
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 8; ++i) {
+      const int column = group * COLUMNS + i * 8 + threadIdx.x % 4 * 2;
+      const float* two = &results[i / (PART_COLUMNS / 8)][i % (PART_COLUMNS / 8) * 4 + half * 2];
+      store(ak::remote_address(own + row * pitch() + column % width * 4, column / width), two[0], two[1]);
+    }
+    if (group == 0 && threadIdx.x % 4 < splits)
+      store(ak::remote_address(own + ROWS * pitch() + row * 8, threadIdx.x % 4), top, sum);
+  }
+  __device__ __forceinline__ void combine(const ak::DecodeRows& rows, int sequence, int first_row, scalar_t* o,
+                                          float* lse) const {
+    for (int i = threadIdx.x; i < ROWS * (width / 4); i += CONSUMERS) {
+      const int row = i / (width / 4), column = i % (width / 4) * 4;
+      if (first_row + row >= rows.count()) break;
+      const auto numbers = [&](int split) {
+        return *reinterpret_cast<const float2*>(memory + split * size() + ROWS * pitch() + row * 8);
+      };
+      float top = ak::minus_infinity();
+      for (int split = 0; split < splits; ++split) top = fmaxf(top, numbers(split).x);
+      ak::SoftmaxParts all(top);
+      for (int split = 0; split < splits; ++split) {
+        const float2 two = numbers(split);
+        all.add(two.x, two.y, *reinterpret_cast<const float4*>(memory + split * size() + row * pitch() + column * 4));
+      }
+      ak::write_decoded<DV>(o, lse, rows.line(sequence, 0, first_row + row), rank * width + column, all);
+    }
+  }
+};
+
 __global__ void __launch_bounds__(128)
     combine_splits(const int* __restrict__ lengths, const float* __restrict__ part, const float* __restrict__ part_lse,
                    scalar_t* __restrict__ o, float* __restrict__ lse, int lines, int lines_of_sequence, int splits,
@@ -413,7 +470,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   keys.begin = split * share;
   keys.tiles = (max(min(keys.begin + share, keys.length) - keys.begin, 0) + KEYS - 1) / KEYS;
 
-  if (keys.tiles > 0 || split == 0) {
+  if (keys.tiles > 0 || split == 0 || MERGE) {
     if (threadIdx.x == 0) shared.init();
     cluster_or_block_sync();
     const int group = ak::warp_group();
@@ -422,6 +479,12 @@ __global__ void __launch_bounds__(THREADS, 1)
       const int pages = (room + PAGE_SIZE - 1) / PAGE_SIZE;
       const int* table = block_table + static_cast<long long>(keys.sequence) * pages;
       if (threadIdx.x % 128 < 32) fetch_all(&map_kv, table, shared, keys);
+      if constexpr (MERGE) {
+        __syncwarp();
+        ak::cluster_sync();
+        ak::cluster_sync();
+        return;
+      }
       if constexpr (LAST_BLOCK) {  // as launched: all threads combine
         ak::named_barrier<128>(4);  // the group's warps meet between one change of registers and the next
         ak::take_registers<168, 3>();
@@ -442,6 +505,17 @@ __global__ void __launch_bounds__(THREADS, 1)
       consume(shared, keys, rows.seen_by_all(keys.length), group, meeting, results, softmax);
       meet(softmax.sum, meeting, group, ak::Sum());
 
+      if constexpr (MERGE) {
+        const int splits = static_cast<int>(gridDim.x);
+        const Merging merging{shared.slots, memory + (shared.slots - ak::shared_address(memory)), splits, split,
+                              DV / splits};
+        ak::cluster_sync();  // no block reads tiles any more
+        merging.leave(results, 0, group, softmax.top[0], softmax.sum[0]);
+        merging.leave(results, 1, group, softmax.top[1], softmax.sum[1]);
+        ak::cluster_sync();
+        merging.combine(rows, keys.sequence, first_row, o, lse);
+        return;
+      }
       const Rows written{o, lse, part, part_lse, split, static_cast<int>(gridDim.x)};
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
