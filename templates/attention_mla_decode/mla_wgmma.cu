@@ -5,22 +5,25 @@
     "STAGES": {"values": [2, 3, 4], "default": 2},
     "CLUSTER": {"values": [1, 2], "default": 1},
     "BLOCKS_PER_SM": {"values": [1, 2, 4], "default": 1},
-    "LAST_BLOCK": {"values": [0, 1], "default": 0}
+    "LAST_BLOCK": {"values": [0, 1], "default": 0},
+    "MERGE": {"values": [0, 1], "default": 0}
   },
   "constraints": [
     "ARCH == 90",
-    "SHARED + 1024 <= 232448"
+    "SHARED + 1024 <= 232448",
+    "not MERGE or (CLUSTER == 1 and not LAST_BLOCK and STAGES * KEYS >= 128)",
+    "not MERGE or SPLITS in (2, 4)"
   ],
   "let": {
-    "SHARED": "64 * (D * 2 + 128) + STAGES * (KEYS * D * 2 + 16) + 1024",
+    "SHARED": "64 * (D * 2 + 128) + STAGES * (KEYS * D * 2 + 48) + 1024",
     "ROW_TILES": "CLUSTER * ceil_div(Q * H, 64 * CLUSTER)",
     "WANTED": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * ROW_TILES))",
     "SHARE": "KEYS * ceil_div(ceil_div(S, KEYS), WANTED)",
     "SPLITS": "ceil_div(S, SHARE)"
   },
   "workspace": [
-    {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 else 0"},
-    {"name": "part_lse", "dtype": "float32", "count": "B * Q * H * SPLITS if SPLITS > 1 else 0"},
+    {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 and not MERGE else 0"},
+    {"name": "part_lse", "dtype": "float32", "count": "B * Q * H * SPLITS if SPLITS > 1 and not MERGE else 0"},
     {"name": "arrived", "dtype": "uint32", "count": "B * ROW_TILES if SPLITS > 1 and LAST_BLOCK else 0", "init": "zero"}
   ],
   "tensor_maps": [
@@ -30,12 +33,12 @@
      "box": [64, "min(KEYS, page_size) if paged else KEYS", 1]}
   ],
   "launches": [
-    {"kernel": "mla_wgmma", "grid": ["SPLITS", "ROW_TILES", "B"], "block": [384], "cluster": [1, "CLUSTER"],
+    {"kernel": "mla_wgmma", "grid": ["SPLITS", "ROW_TILES", "B"], "block": [384], "cluster": ["SPLITS if MERGE else 1", "CLUSTER"],
      "shared_bytes": "SHARED",
      "args": ["q", "map_kv", "lengths", {"optional": "block_table"}, "scale", "o", "lse", "part", "part_lse",
               "arrived", {"i32": "Q"}, {"i32": "H"}, {"i32": "S"}, {"i32": "SHARE"}]},
     {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * H * (DV // 4), 128)"], "block": [128],
-     "when": "SPLITS > 1 and not LAST_BLOCK", "pdl": true,
+     "when": "SPLITS > 1 and not LAST_BLOCK and not MERGE", "pdl": true,
      "args": ["lengths", "part", "part_lse", "o", "lse", {"i32": "B * Q * H"}, {"i32": "Q * H"},
               {"i32": "SPLITS"}, {"i32": "SHARE"}]}
   ]
@@ -55,7 +58,8 @@
 //
 //   shared memory:  queries │ weights │ keys x STAGES │ barriers
 //
-// The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. Lines
+// The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. With
+// MERGE a cluster is the splits of the same rows instead, each of which gets some of the columns from all of them. Lines
 // past a sequence's end are zeroed before they are multiplied: they may be no numbers, or were never copied.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -78,6 +82,7 @@ constexpr int KEYS = 64;
 constexpr int STAGES = 2;
 constexpr int CLUSTER = 1;
 constexpr bool LAST_BLOCK = false;
+constexpr bool MERGE = false;
 constexpr int D = 576;
 constexpr int DV = 512;
 constexpr bool PAGED = false;
@@ -97,6 +102,16 @@ constexpr int BOX_KEYS = PAGED && PAGE_SIZE < KEYS ? PAGE_SIZE : KEYS;
 constexpr int PAGES = KEYS / BOX_KEYS;  // of a tile
 constexpr int OWN_KEYS = KEYS / GROUPS;  // of a tile, whose scores a group computes
 constexpr int COLUMNS = DV / GROUPS;     // of the results, of a group
+// A tile comes and goes in parts, each with its barriers, so that products begin when a part is there and copies of a tile
+// to come when a part is no longer wanted: the rotary elements, then those of half of either group's columns.
+constexpr int PARTS = 3;
+constexpr int PART_COLUMNS = COLUMNS / 2;  // of the results, of a group
+__host__ __device__ constexpr int panels_of(int part) { return part == 0 ? 1 : GROUPS * PART_COLUMNS / 64; }
+__host__ __device__ constexpr int panel_of(int part, int i) {
+  return part == 0 ? PANELS - 1
+                   : i / (PART_COLUMNS / 64) * (COLUMNS / 64) + (part - 1) * (PART_COLUMNS / 64) + i % (PART_COLUMNS / 64);
+}
+static_assert(PANELS == 1 + panels_of(1) + panels_of(2), "the last panel is no value");
 constexpr float LOG2_E = 1.4426950408889634f;
 
 using ak::u32;
@@ -116,20 +131,23 @@ struct Shared {
     weights = queries + PANELS * QUERY_PANEL;
     slots = weights + QUERY_PANEL;
     full = slots + STAGES * SLOT;
-    empty = full + STAGES * 8;
+    empty = full + STAGES * PARTS * 8;
   }
   __device__ __forceinline__ void init() const {
-    for (int slot = 0; slot < STAGES; ++slot) {
+    for (int slot = 0; slot < STAGES * PARTS; ++slot) {
       ak::barrier_init(full + slot * 8, 1);
       ak::barrier_init(empty + slot * 8, CONSUMERS / 32 * CLUSTER);
     }
     ak::publish_barriers();
   }
   __device__ __forceinline__ u32 slot(const Place& at) const { return slots + at.stage * SLOT; }
+  static __device__ __forceinline__ u32 of(u32 barriers, const Place& at, int part) {
+    return barriers + (at.stage * PARTS + part) * 8;
+  }
 };
 
 __device__ __forceinline__ void cluster_or_block_sync() {
-  if constexpr (CLUSTER > 1) {
+  if constexpr (CLUSTER > 1 || MERGE) {
     ak::cluster_sync();
   } else {
     __syncthreads();
@@ -153,13 +171,18 @@ __device__ __forceinline__ void fetch_all(const CUtensorMap* map_kv, const int* 
   for (int tile = 0; tile < keys.tiles; ++tile, at.advance()) {
     const int position = keys.position(tile), line = PAGED ? position % PAGE_SIZE : position;  // of a tile's only page
     const int boxes = min((keys.length - position + BOX_KEYS - 1) / BOX_KEYS, PAGES);          // with keys
-    const u32 full = at.of(shared.full), to = shared.slot(at) + lane % PAGES * (BOX_KEYS * 128);
-    ak::barrier_wait(at.of(shared.empty), at.parity ^ 1);
-    if (lane == 0) ak::barrier_expect(full, boxes * PANELS * BOX_KEYS * 128);
-    __syncwarp();
-    if (lane % PAGES < boxes) {
-      for (int i = lane / PAGES * CLUSTER + rank; i < PANELS; i += 32 / PAGES * CLUSTER)
-        ak::tma_load_for_all<CLUSTER>(to + i * PANEL, map_kv, full, i * 64, PAGES == 1 ? line : 0, page);
+    const u32 to = shared.slot(at) + lane % PAGES * (BOX_KEYS * 128);
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+      const u32 full = Shared::of(shared.full, at, part);
+      ak::barrier_wait(Shared::of(shared.empty, at, part), at.parity ^ 1);
+      if (lane == 0) ak::barrier_expect(full, boxes * panels_of(part) * BOX_KEYS * 128);
+      __syncwarp();
+      const int i = lane / PAGES;
+      if (lane % PAGES < boxes && i < panels_of(part) && i % CLUSTER == rank) {
+        const int panel = panel_of(part, i);
+        ak::tma_load_for_all<CLUSTER>(to + panel * PANEL, map_kv, full, panel * 64, PAGES == 1 ? line : 0, page);
+      }
     }
     page = page_of(tile + 1);
   }
@@ -198,28 +221,45 @@ __device__ __forceinline__ void clear_lines(u32 slot, int line, int group) {
   ak::named_barrier<128>(2 + group);
 }
 
-__device__ __forceinline__ void multiply_keys(u32 queries, u32 keys, float (&scores)[OWN_KEYS / 2]) {
-  ak::wgmma_fence();
+// Scores of a group's keys of a tile whose parts are on their way.
+__device__ __forceinline__ void multiply_keys(const Shared& shared, const Place& at, int group,
+                                              float (&scores)[OWN_KEYS / 2]) {
+  const u32 keys = shared.slot(at) + group * (OWN_KEYS * 128);
 #pragma unroll
-  for (int step = 0; step < D / 16; ++step) {
-    const ak::u64 a = ak::wgmma_operand(queries + step / 4 * QUERY_PANEL + step % 4 * 32);
-    const ak::u64 b = ak::wgmma_operand(keys + step / 4 * PANEL + step % 4 * 32);
-    ak::Wgmma<element, OWN_KEYS>::multiply(scores, a, b, step == 0 ? 0 : 1);
+  for (int part = 0; part < PARTS; ++part) {
+    ak::barrier_wait(Shared::of(shared.full, at, part), at.parity);
+    ak::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < panels_of(part) * 4; ++step) {
+      const int panel = panel_of(part, step / 4);
+      ak::Wgmma<element, OWN_KEYS>::multiply(scores,
+                                             ak::wgmma_operand(shared.queries + panel * QUERY_PANEL + step % 4 * 32),
+                                             ak::wgmma_operand(keys + panel * PANEL + step % 4 * 32),
+                                             part == 0 && step == 0 ? 0 : 1);
+    }
   }
   ak::wgmma_commit();
   ak::wgmma_wait<0>();
 }
 
-__device__ __forceinline__ void multiply_values(u32 weights, u32 values, float (&sums)[COLUMNS / 2]) {
-  ak::wgmma_fence();
+__device__ __forceinline__ void multiply_values(u32 weights, u32 values, float (&sums)[PART_COLUMNS / 2]) {
 #pragma unroll
   for (int step = 0; step < KEYS / 16; ++step) {
     // Values lie across the sum over keys: PANEL bytes from 64 of their elements to the next 64.
-    ak::Wgmma<element, COLUMNS, false, true>::multiply(sums, ak::wgmma_operand(weights + step * 32),
-                                                       ak::wgmma_operand(values + step * 16 * 128, PANEL), 1);
+    ak::Wgmma<element, PART_COLUMNS, false, true>::multiply(sums, ak::wgmma_operand(weights + step * 32),
+                                                            ak::wgmma_operand(values + step * 16 * 128, PANEL), 1);
   }
   ak::wgmma_commit();
-  ak::wgmma_wait<0>();
+}
+
+// All warps of the cluster that read a part say so: then it may be filled again.
+__device__ __forceinline__ void release(const Shared& shared, const Place& at, int part) {
+  const u32 empty = Shared::of(shared.empty, at, part), lane = threadIdx.x % 32;
+  if constexpr (CLUSTER == 1) {
+    if (lane == 0) ak::barrier_arrive(empty);
+  } else {
+    if (lane < CLUSTER) ak::barrier_arrive_at(empty, lane);
+  }
 }
 
 // Of both groups: each has a value for every row, and gets what the operation makes of both. A barrier of all consumers
@@ -237,6 +277,8 @@ __device__ __forceinline__ void meet(float (&values)[2], float (&meeting)[GROUPS
 #pragma unroll
   for (int half = 0; half < 2; ++half) values[half] = operation(meeting[0][row + half * 8], meeting[1][row + half * 8]);
 }
+
+using Results = float[2][PART_COLUMNS / 2];  // of a thread
 
 // Of a thread's two rows, 8 apart.
 struct Softmax {
@@ -264,15 +306,20 @@ struct Softmax {
   }
 
   // Takes the maxima of a tile's scores: sums so far are rescaled to what is now the largest.
-  __device__ __forceinline__ void raise(const float (&above)[2], float (&sums)[COLUMNS / 2]) {
+  __device__ __forceinline__ void raise(const float (&above)[2], Results& results) {
+    float factors[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float raised = fmaxf(top[half], above[half] * scale);
-      const float factor = raised == top[half] ? 1.0f : ak::fast_exp2(top[half] - raised);
+      factors[half] = raised == top[half] ? 1.0f : ak::fast_exp2(top[half] - raised);
       top[half] = raised;
-      sum[half] *= factor;
+      sum[half] *= factors[half];
+    }
+    if (!__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) return;  // as after the first few tiles
 #pragma unroll
-      for (int i = 0; i < COLUMNS / 8; ++i) sums[i * 4 + half * 2] *= factor, sums[i * 4 + half * 2 + 1] *= factor;
+    for (int part = 0; part < 2; ++part) {
+#pragma unroll
+      for (int i = 0; i < PART_COLUMNS / 2; ++i) results[part][i] *= factors[i / 2 % 2];
     }
   }
 
@@ -293,29 +340,38 @@ struct Softmax {
 };
 
 __device__ __forceinline__ void consume(const Shared& shared, const Keys& keys, int seen_by_all, int group,
-                                        float (&meeting)[GROUPS][ROWS], float (&sums)[COLUMNS / 2], Softmax& softmax) {
+                                        float (&meeting)[GROUPS][ROWS], Results& results, Softmax& softmax) {
   Place at;
   for (int tile = 0; tile < keys.tiles; ++tile, at.advance()) {
     const int position = keys.position(tile);
-    const u32 slot = shared.slot(at);
+    const u32 slot = shared.slot(at), values = slot + group * (COLUMNS / 64) * PANEL;
     float scores[OWN_KEYS / 2], above[2];
-    ak::barrier_wait(at.of(shared.full), at.parity);
-    if (position + KEYS > keys.length) clear_lines(slot, keys.length - position, group);
-    multiply_keys(shared.queries, slot + group * (OWN_KEYS * 128), scores);
+    if (position + KEYS > keys.length) {
+#pragma unroll
+      for (int part = 0; part < PARTS; ++part) ak::barrier_wait(Shared::of(shared.full, at, part), at.parity);
+      clear_lines(slot, keys.length - position, group);
+    }
+    multiply_keys(shared, at, group, scores);
+    release(shared, at, 0);
     if (position + KEYS > seen_by_all) softmax.mask(scores, position + group * OWN_KEYS);
     Softmax::own_maxima(scores, above);
     meet(above, meeting, group, ak::Maximum());
-    softmax.raise(above, sums);
+    softmax.raise(above, results);
     softmax.put_weights(scores, shared.weights, group);
     ak::fence_shared_writes();
     ak::named_barrier<CONSUMERS>(1);  // weights of both groups are there
-    multiply_values(shared.weights, slot + group * (COLUMNS / 64) * PANEL, sums);
-    if (threadIdx.x % 32 < CLUSTER) ak::barrier_arrive_at(at.of(shared.empty), threadIdx.x % 32);
+    ak::wgmma_fence();
+    multiply_values(shared.weights, values, results[0]);
+    multiply_values(shared.weights, values + PART_COLUMNS / 64 * PANEL, results[1]);
+    ak::wgmma_wait<1>();
+    release(shared, at, 1);
+    ak::wgmma_wait<0>();
+    release(shared, at, 2);
   }
 }
 
 // Where a block leaves rows: as results if it has all keys, else as part `split` of `splits`.
-struct Results {
+struct Rows {
   scalar_t* o;
   float *lse, *means, *logarithms;
   int split, splits;
@@ -334,6 +390,53 @@ struct Results {
       logarithms[line * splits + split] = log2_sum;
     } else {
       lse[line] = log2_sum / LOG2_E;
+    }
+  }
+};
+
+// ---- splits that merge in the memory of their cluster, where tiles were
+
+// Of each split: 64 rows of the columns of a block, and the exponents and sums of all its rows.
+struct Merging {
+  u32 lines;
+  const unsigned char* memory;  // the same for reading
+  int splits, rank, width;      // width: columns of a block
+
+  __device__ __forceinline__ u32 pitch() const { return (width + 8) * 4; }  // four rows, 8 banks apart, at a time
+  __device__ __forceinline__ u32 size() const { return ROWS * pitch() + ROWS * 8; }
+
+  static __device__ __forceinline__ void store(u32 address, float low, float high) {
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(low), "f"(high) : "memory");
+  }
+  // One row of a thread: every fourth pair of the group's columns; all blocks get the numbers of the row.
+  __device__ __forceinline__ void leave(const Results& results, int half, int group, float top, float sum) const {
+    const int row = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + half * 8;
+    const u32 own = lines + rank * size();
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 8; ++i) {
+      const int column = group * COLUMNS + i * 8 + threadIdx.x % 4 * 2;
+      const float* two = &results[i / (PART_COLUMNS / 8)][i % (PART_COLUMNS / 8) * 4 + half * 2];
+      store(ak::remote_address(own + row * pitch() + column % width * 4, column / width), two[0], two[1]);
+    }
+    if (group == 0 && threadIdx.x % 4 < splits)
+      store(ak::remote_address(own + ROWS * pitch() + row * 8, threadIdx.x % 4), top, sum);
+  }
+  __device__ __forceinline__ void combine(const ak::DecodeRows& rows, int sequence, int first_row, scalar_t* o,
+                                          float* lse) const {
+    for (int i = threadIdx.x; i < ROWS * (width / 4); i += CONSUMERS) {
+      const int row = i / (width / 4), column = i % (width / 4) * 4;
+      if (first_row + row >= rows.count()) break;
+      const auto numbers = [&](int split) {
+        return *reinterpret_cast<const float2*>(memory + split * size() + ROWS * pitch() + row * 8);
+      };
+      float top = ak::minus_infinity();
+      for (int split = 0; split < splits; ++split) top = fmaxf(top, numbers(split).x);
+      ak::SoftmaxParts all(top);
+      for (int split = 0; split < splits; ++split) {
+        const float2 two = numbers(split);
+        all.add(two.x, two.y, *reinterpret_cast<const float4*>(memory + split * size() + row * pitch() + column * 4));
+      }
+      ak::write_decoded<DV>(o, lse, rows.line(sequence, 0, first_row + row), rank * width + column, all);
     }
   }
 };
@@ -367,7 +470,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   keys.begin = split * share;
   keys.tiles = (max(min(keys.begin + share, keys.length) - keys.begin, 0) + KEYS - 1) / KEYS;
 
-  if (keys.tiles > 0 || split == 0) {
+  if (keys.tiles > 0 || split == 0 || MERGE) {
     if (threadIdx.x == 0) shared.init();
     cluster_or_block_sync();
     const int group = ak::warp_group();
@@ -376,6 +479,12 @@ __global__ void __launch_bounds__(THREADS, 1)
       const int pages = (room + PAGE_SIZE - 1) / PAGE_SIZE;
       const int* table = block_table + static_cast<long long>(keys.sequence) * pages;
       if (threadIdx.x % 128 < 32) fetch_all(&map_kv, table, shared, keys);
+      if constexpr (MERGE) {
+        __syncwarp();
+        ak::cluster_sync();
+        ak::cluster_sync();
+        return;
+      }
       if constexpr (LAST_BLOCK) {  // as launched: all threads combine
         ak::named_barrier<128>(4);  // the group's warps meet between one change of registers and the next
         ak::take_registers<168, 3>();
@@ -392,11 +501,22 @@ __global__ void __launch_bounds__(THREADS, 1)
         softmax.top[half] = ak::minus_infinity();
         softmax.sum[half] = 0.0f;
       }
-      float sums[COLUMNS / 2] = {};
-      consume(shared, keys, rows.seen_by_all(keys.length), group, meeting, sums, softmax);
+      Results results = {};
+      consume(shared, keys, rows.seen_by_all(keys.length), group, meeting, results, softmax);
       meet(softmax.sum, meeting, group, ak::Sum());
 
-      const Results results{o, lse, part, part_lse, split, static_cast<int>(gridDim.x)};
+      if constexpr (MERGE) {
+        const int splits = static_cast<int>(gridDim.x);
+        const Merging merging{shared.slots, memory + (shared.slots - ak::shared_address(memory)), splits, split,
+                              DV / splits};
+        ak::cluster_sync();  // no block reads tiles any more
+        merging.leave(results, 0, group, softmax.top[0], softmax.sum[0]);
+        merging.leave(results, 1, group, softmax.top[1], softmax.sum[1]);
+        ak::cluster_sync();
+        merging.combine(rows, keys.sequence, first_row, o, lse);
+        return;
+      }
+      const Rows written{o, lse, part, part_lse, split, static_cast<int>(gridDim.x)};
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         if (row + half * 8 >= rows.count()) continue;
@@ -405,10 +525,10 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int column = group * COLUMNS + threadIdx.x % 4 * 2;
 #pragma unroll
         for (int i = 0; i < COLUMNS / 8; ++i) {
-          const float *two = &sums[i * 4 + half * 2];
-          results.write(line, column + i * 8, two[0] * inverse, two[1] * inverse);
+          const float *two = &results[i / (PART_COLUMNS / 8)][i % (PART_COLUMNS / 8) * 4 + half * 2];
+          written.write(line, column + i * 8, two[0] * inverse, two[1] * inverse);
         }
-        if (column == 0) results.write_sum(line, sum == 0.0f ? ak::minus_infinity() : softmax.top[half] + log2f(sum));
+        if (column == 0) written.write_sum(line, sum == 0.0f ? ak::minus_infinity() : softmax.top[half] + log2f(sum));
       }
       if constexpr (LAST_BLOCK) ak::give_registers<168>();
     }

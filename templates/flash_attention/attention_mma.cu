@@ -449,14 +449,16 @@ __device__ __forceinline__ void exponentiate(Scores& scores, float scale, const 
     for (int half = 0; half < 2; ++half) {
       // No key seen yet: its scores are minus infinity, and so must be what is left of them.
       const float shift = shifts[m][half] == ak::minus_infinity() ? 0.0f : shifts[m][half];
+      float sum = 0.0f;  // of the tile: keys added one by one would round thousands of times, alike where keys are
 #pragma unroll
       for (int n = 0; n < BN / 8; ++n) {
 #pragma unroll
         for (int i = half * 2; i < half * 2 + 2; ++i) {
           scores[m][n][i] = ak::fast_exp2(fmaf(scores[m][n][i], scale, -shift));
-          sums[m][half] += scores[m][n][i];
+          sum += scores[m][n][i];
         }
       }
+      sums[m][half] += sum;
     }
   }
 }

@@ -30,6 +30,8 @@ def attention(torch, p, q, k, v, residual=None, **others):
 
 
 def attention_backward(torch, p, q, k, v, o, lse, dout):
+    if q.is_cuda:
+        return gradients_of_sdpa(torch, p, q, k, v, o, lse, dout)
     group, scale = q.shape[1] // k.shape[1], q.shape[-1] ** -0.5
     k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
     weights = torch.exp((q @ k.transpose(-1, -2)).float() * scale - lse[..., None])
@@ -39,6 +41,19 @@ def attention_backward(torch, p, q, k, v, o, lse, dout):
     ds = (weights * ((dout @ v.transpose(-1, -2)).float() - delta)).to(q.dtype)
     dk, dv = ds.transpose(-1, -2) @ q * scale, weights.to(q.dtype).transpose(-1, -2) @ dout
     return ds @ k * scale, dk.unflatten(1, (-1, group)).sum(2), dv.unflatten(1, (-1, group)).sum(2)
+
+
+def gradients_of_sdpa(torch, p, q, k, v, o, lse, dout):
+    """What backward() runs after scaled_dot_product_attention: FlashAttention-2, or cuDNN where it alone is allowed."""
+    if p["causal"] and q.shape[2] != k.shape[2]:
+        raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
+    seed = torch.empty((), dtype=torch.int64, device=q.device)  # of dropout, which there is none of
+    sizes, causal = (None, None, q.shape[2], k.shape[2]), bool(p["causal"])
+    if torch.backends.cuda.flash_sdp_enabled():
+        return torch.ops.aten._scaled_dot_product_flash_attention_backward(
+            dout, q, k, v, o, lse, *sizes, 0.0, causal, seed, seed)
+    return torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
+        dout, q, k, v, o, lse[..., None], seed, seed, None, *sizes, 0.0, causal)
 
 
 def attention_block_sparse(torch, p, q, k, v, partial_count, full_count, columns):
@@ -63,11 +78,20 @@ def attention_decode(torch, p, q, k, v, lengths, block_table=None, k_scale=None,
                 for x in (k, v))
     if k_scale is not None:
         k, v = ((x.float() * scale[:, None]).to(q.dtype) for x, scale in ((k, k_scale), (v, v_scale)))
-    last = lengths[:, None] - q.shape[1] + torch.arange(q.shape[1], device=q.device)  # key that each query sees
-    seen = torch.arange(k.shape[1], device=q.device) <= last[..., None]
+    seen = None
+    if q.shape[1] > 1 or not all_full(lengths, k.shape[1]):
+        last = lengths[:, None] - q.shape[1] + torch.arange(q.shape[1], device=q.device)  # key that each query sees
+        seen = (torch.arange(k.shape[1], device=q.device) <= last[..., None])[:, None]
     return torch.nn.functional.scaled_dot_product_attention(
-        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=seen[:, None],
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), attn_mask=seen,
         enable_gqa=q.shape[2] != k.shape[2]).transpose(1, 2)
+
+
+def all_full(lengths, room):
+    """Whether no sequence is shorter than its room, which a user knows: the host looks once at every tensor."""
+    if not hasattr(lengths, "all_full"):
+        lengths.all_full = bool((lengths == room).all())
+    return lengths.all_full
 
 
 def attention_mla_decode(torch, p, q, kv, lengths, block_table=None, scale=1.0):
