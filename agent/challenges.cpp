@@ -56,6 +56,12 @@ bool Challenges::settle(const EvaluationResult& result, const std::optional<Pair
 
 void Challenges::settle_rest() {
   const auto deadline = context_.clock.now() + kComparisonTime;
+  if (!settle_until(deadline)) return;
+  champion_.race();
+  static_cast<void>(settle_until(deadline));
+}
+
+bool Challenges::settle_until(std::chrono::steady_clock::time_point deadline) {
   for (start(); comparison_; start()) {
     const bool interrupted = progress_.note_interrupt();
     auto completed = context_.evaluator.wait_any(std::min(deadline, context_.clock.now() + kPollInterval));
@@ -63,8 +69,9 @@ void Challenges::settle_rest() {
     if (!comparison_ || (context_.clock.now() < deadline && !interrupted)) continue;
     context_.evaluator.cancel(*comparison_);
     comparison_.reset();
-    return;
+    return false;
   }
+  return true;
 }
 
 }  // namespace ak::agent

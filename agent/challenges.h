@@ -23,10 +23,12 @@ class Challenges {
   [[nodiscard]] bool in_flight() const { return comparison_.has_value(); }
   /// True when the evaluation was the comparison: it is recorded, and decides about the lead.
   [[nodiscard]] bool take(Completed& completed);
-  /// Decides all that is left, within half a minute and until someone asks to stop.
+  /// Decides all that is left, and a race of those that follow closely, within half a minute and until someone asks to stop.
   void settle_rest();
 
  private:
+  /// False when the time was over or someone asked to stop.
+  [[nodiscard]] bool settle_until(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] bool settle(const EvaluationResult& result, const std::optional<PairedVerdict>& verdict);
 
   const SearchContext& context_;

@@ -49,6 +49,17 @@ bool Champion::seems_faster(const Entry& entry) const {
   return score_ns && (!score_ns_ || *score_ns <= *score_ns_ * (1 - kMinGain));
 }
 
+/// The 95 % interval of its time reaches below the champion's.
+bool Champion::may_be_faster(const Entry& entry) const {
+  const EvaluationResult& result = entry.completed.result;
+  if (!result.score_ns || !score_ns_ || result.outcome.status == Status::duplicate) return false;
+  double low = 1;  // of its time
+  for (const Measurement& measurement : result.measurements)
+    if (measurement.role == MeasurementRole::candidate && measurement.median_ns > 0)
+      low = std::min(low, measurement.ci_low_ns / measurement.median_ns);
+  return *result.score_ns * low < *score_ns_;
+}
+
 bool Champion::beats(const Entry& entry) const {
   if (!best_) return true;
   if (depth_ == Depth::check) return false;
@@ -78,9 +89,21 @@ OfferResult Champion::offer(const Completed& candidate, int iteration, RowId var
   return OfferResult::leads;
 }
 
+void Champion::race() {
+  AK_ASSERT(!contender_ && challengers_.empty(), "challenges are settled before a race");
+  if (!noisy_ || !best_ || ranking_.front().predicted) return;
+  std::size_t raced = 0;
+  for (const Entry& entry : ranking_) {
+    const auto is_this = [&](const Entry& other) { return other.iteration == entry.iteration; };
+    if (is_this(*best_) || beaten_.contains(entry.iteration) || !may_be_faster(entry)) continue;
+    if (raced++ >= kMaxRaced) return;
+    challengers_.insert(std::ranges::upper_bound(challengers_, entry, faster), entry)->raced = true;
+  }
+}
+
 const Completed* Champion::next_challenger() {
   AK_ASSERT(!contender_, "one challenge at a time");
-  std::erase_if(challengers_, [&](const Entry& entry) { return !seems_faster(entry); });
+  std::erase_if(challengers_, [&](const Entry& entry) { return !entry.raced && !seems_faster(entry); });
   if (challengers_.empty()) return nullptr;
   contender_ = std::move(challengers_.front());
   challengers_.erase(challengers_.begin());
@@ -90,10 +113,15 @@ const Completed* Champion::next_challenger() {
 bool Champion::settle(const std::optional<PairedVerdict>& verdict) {
   AK_ASSERT(contender_, "there is a challenge to settle");
   Entry entry = *std::exchange(contender_, std::nullopt);
+  if (!verdict || verdict->ratio.interval.low > 1) beaten_.insert(entry.iteration);
   if (!verdict) return false;
-  if (verdict->faster) lead(std::move(entry));
-  score_ns_ = verdict->faster ? verdict->challenger_ns : verdict->champion_ns;
-  return verdict->faster;
+  const bool wins = entry.raced ? verdict->likely_faster : verdict->faster;
+  if (wins) {
+    beaten_.insert(best_->iteration);
+    lead(std::move(entry));
+  }
+  score_ns_ = wins ? verdict->challenger_ns : verdict->champion_ns;
+  return wins;
 }
 
 void Champion::disqualify_challenger() {

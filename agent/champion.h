@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "agent/paired_comparison.h"
@@ -37,6 +38,8 @@ class Champion {
   /// disqualified: enough for a mistake at some points, and a template that is wrong at all does not crowd
   /// out the others.
   static constexpr int kKeptOfTemplate = 8;
+  /// A comparison takes a few seconds, and the fastest is hardly ever further behind (chosen).
+  static constexpr std::size_t kMaxRaced = 5;
 
   /// @param noisy times of this device are measured, not computed
   Champion(Depth depth, bool noisy) : depth_(depth), noisy_(noisy && depth == Depth::time) {}
@@ -47,8 +50,13 @@ class Champion {
   OfferResult offer(const Completed& candidate, int iteration, RowId variant,
                     std::optional<PredictedScore> predicted = {});
 
+  /// The search has ended and no challenge is left: the first kMaxRaced of those that follow the champion so closely that
+  /// their times cannot tell them apart challenge it, too, and lead where they are likely to be faster. One may have been
+  /// unlucky in the only time that was taken of it, or too noisy to win beyond doubt.
+  void race();
+
   /// The fastest of those that challenge the champion, or null; those that no longer seem faster are
-  /// forgotten. It stays the one to settle until settle(). Valid until then.
+  /// forgotten, but not those of race(). It stays the one to settle until settle(). Valid until then.
   [[nodiscard]] const Completed* next_challenger();
   /// Ends the challenge of the last next_challenger(). @param verdict of timing it in pairs with the
   /// champion; nothing: it came to none. True when it leads now.
@@ -75,6 +83,7 @@ class Champion {
     int iteration;
     RowId variant;
     std::optional<PredictedScore> predicted = {};
+    bool raced = false;  ///< it challenges whatever its time was
   };
   /// The champion and what may follow it, best first; valid until the next call that is not const.
   [[nodiscard]] const std::vector<Entry>& ranking() const { return ranking_; }
@@ -85,6 +94,7 @@ class Champion {
   [[nodiscard]] static bool faster(const Entry& a, const Entry& b);
   [[nodiscard]] const Entry& first_of_ranking() const;
   [[nodiscard]] bool seems_faster(const Entry& entry) const;
+  [[nodiscard]] bool may_be_faster(const Entry& entry) const;
   [[nodiscard]] bool beats(const Entry& entry) const;
   void lead(Entry entry);
   void keep(const Entry& entry);
@@ -95,7 +105,8 @@ class Champion {
   std::optional<double> score_ns_;  ///< the champion's
   std::vector<Entry> challengers_;  ///< fastest first
   std::optional<Entry> contender_;  ///< of them the one that is being timed in pairs
-  std::vector<Entry> ranking_;      ///< the champion and what may follow it, best first
+  std::set<int> beaten_;  ///< iterations of those that were slower in pairs beyond noise, or failed there
+  std::vector<Entry> ranking_;  ///< the champion and what may follow it, best first
 };
 
 }  // namespace ak::agent

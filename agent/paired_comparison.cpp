@@ -9,6 +9,10 @@
 namespace ak::agent {
 namespace {
 
+// Of what decides a race: the loser by chance is nearly as fast, and a race that decides nothing leaves an early leader
+// that is not (chosen: experiments/results/2026-11-27_races).
+constexpr double kLikely = 0.75;
+
 double weight_of(std::span<const Workload> workloads, const std::string& name) {
   const auto found = std::ranges::find(workloads, name, &Workload::name);
   return found == workloads.end() ? 1 : found->weight;
@@ -63,7 +67,9 @@ std::optional<PairedVerdict> judge_pairs(const EvaluationResult& result,
   PairedVerdict verdict{.ratio = paired_ratio(samples),
                         .challenger_ns = weighted_geometric_mean(challenger_ns, weights),
                         .champion_ns = weighted_geometric_mean(champion_ns, weights)};
-  verdict.faster = verdict.ratio.interval.high < 1 && verdict.ratio.ratio <= 1 - kMinGain;
+  const bool gains = verdict.ratio.ratio <= 1 - kMinGain;
+  verdict.faster = gains && verdict.ratio.interval.high < 1;
+  verdict.likely_faster = gains && paired_ratio(samples, kLikely).interval.high < 1;
   return verdict;
 }
 

@@ -17,6 +17,7 @@ inline constexpr double kMinGain = 0.005;
 struct PairedVerdict {
   PairedRatio ratio;                          ///< challenger's time over the champion's
   bool faster = false;                        ///< beyond noise (99 %), and by kMinGain
+  bool likely_faster = false;                 ///< the same with 75 %
   double challenger_ns = 0, champion_ns = 0;  ///< scores by these samples
   [[nodiscard]] std::string text() const;     ///< "1.3 % faster (99 % interval 0.9 to 1.6 %)"
 };

@@ -122,6 +122,36 @@ TEST_CASE("challenges are settled fastest first, and one that no longer seems fa
   CHECK(champion.variant() == 12);
 }
 
+TEST_CASE(
+    "at the end those race whose only time cannot tell them from the champion, and the faster one leads") {
+  Champion champion(Depth::time, true);
+  CHECK(champion.offer(completed(timed(1000)), 0, 10) == OfferResult::leads);
+  CHECK(champion.offer(completed(timed(1030, 0.05)), 1, 11) == OfferResult::behind);   // it was unlucky
+  CHECK(champion.offer(completed(timed(1020, 0.001)), 2, 12) == OfferResult::behind);  // it is slower
+  CHECK(champion.next_challenger() == nullptr);
+  champion.race();
+  const Completed* challenger = champion.next_challenger();
+  REQUIRE(challenger != nullptr);
+  CHECK(challenger->result.score_ns == 1030);
+  CHECK(champion.settle(judge_pairs(in_pairs(950, 1000))));
+  CHECK(champion.variant() == 11);
+  CHECK(champion.next_challenger() == nullptr);
+  // Who was timed in pairs is not again, but the one that led may be.
+  champion.race();
+  CHECK(champion.next_challenger() == nullptr);
+}
+
+TEST_CASE("no more than a few race, and none where costs are exact") {
+  for (const bool noisy : {true, false}) {
+    Champion champion(Depth::time, noisy);
+    for (int i = 0; i < 8; ++i) static_cast<void>(champion.offer(completed(timed(1000 + i, 0.1)), i, i));
+    champion.race();
+    std::size_t raced = 0;
+    for (; champion.next_challenger() != nullptr; ++raced) CHECK_FALSE(champion.settle(std::nullopt));
+    CHECK(raced == (noisy ? Champion::kMaxRaced : 0));
+  }
+}
+
 TEST_CASE("a verdict needs half a percent beyond noise") {
   CHECK(judge_pairs(in_pairs(970, 1000))->faster);
   CHECK_FALSE(judge_pairs(in_pairs(998, 1000))->faster);
