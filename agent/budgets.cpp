@@ -30,6 +30,9 @@ constexpr std::array kBudgets{
               [](const Budgets& b, const Spent& s) {
                 return b.patience && s.best_ns && s.since_gain >= *b.patience;
               }},
+    BudgetRow{
+        "little left to gain",
+        [](const Budgets& b, const Spent& s) { return b.least_gain && s.gain && *s.gain <= *b.least_gain; }},
     BudgetRow{"token budget",
               [](const Budgets& b, const Spent& s) {
                 return b.max_tokens && s.tokens > 0 && s.tokens >= *b.max_tokens;

@@ -19,6 +19,7 @@ struct Spent {
   double cost_usd = 0;
   std::chrono::steady_clock::duration wall{};
   std::optional<double> best_ns;  ///< score of the champion
+  std::optional<double> gain;     ///< RemainingGain::high of what is searched; nothing: not known
 };
 
 /// Adds one completed evaluation to `spent`.

@@ -19,6 +19,7 @@
 namespace ak::agent {
 namespace {
 
+constexpr std::int64_t kJudgedEvery = 10;  // evaluations: it takes as long as ten proposals (chosen)
 constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
 
 /// One call of run_loop: the parts of a search, and the order in which they have their turn.
@@ -48,6 +49,7 @@ class Run {
   void commit(Ended& ended);
   void take_next();
   void take_in(const Ended& ended, const Flight& flight);
+  void judge();
   [[nodiscard]] std::optional<PredictedScore> predict(const Completed& completed) const;
   [[nodiscard]] std::optional<double> ranked_by(const Completed& completed,
                                                 const std::optional<PredictedScore>& predicted) const;
@@ -191,9 +193,24 @@ void Run::take_in(const Ended& ended, const Flight& flight) {
   const bool new_best =
       champion_.offer(completed, flight.iteration, stored.variant, predicted) == OfferResult::leads;
   progress_.count_gain(new_best);
+  judge();
   if (proposal.is_start && proposal.template_index == 0) result_.start = completed;
   progress_.report(completed, new_best, schedule_.in_flight(), champion_);
   progress_.count_failures(completed.result);
+}
+
+/// Says from time to time what there is still to gain: by what the strategies' models know, and by the floor.
+void Run::judge() {
+  if (context_.depth != Depth::time || progress_.spent().evaluations % kJudgedEvery != 0) return;
+  const PredictedScore* predicted = champion_.predicted();
+  const auto best_ns = predicted ? std::optional(predicted->score.value()) : champion_.score_ns();
+  auto chances = best_ns ? proposals_.gain_chances(*best_ns) : std::nullopt;
+  if (!chances) return progress_.note_gain(std::nullopt);
+  if (const auto limit_ns = context_.options.limit_ns; limit_ns && !predicted)
+    rule_out_gains(*chances, 1 - *limit_ns / *best_ns);
+  const RemainingGain gain = summary_of(*chances);
+  progress_.note_gain(gain);
+  record_.note_gain(progress_.spent().evaluations, *best_ns, gain);
 }
 
 /// On the target, of what passed; nothing where costs or times rank.

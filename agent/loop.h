@@ -18,6 +18,7 @@
 #include "core/evaluation.h"
 #include "core/learn/stats.h"
 #include "core/predictor.h"
+#include "core/remaining_gain.h"
 #include "core/store.h"
 
 namespace ak::agent {
@@ -31,6 +32,7 @@ struct Budgets {
   std::optional<std::chrono::milliseconds> max_wall;
   std::optional<double> target_ns;       ///< stop when the score is at most this
   std::optional<std::int64_t> patience;  ///< evaluations in a row after which none took the lead
+  std::optional<double> least_gain;      ///< stop when RemainingGain::high is at most this
 };
 
 struct Progress {
@@ -46,6 +48,7 @@ struct Progress {
   bool price_known = true;  ///< false: part of the tokens has no price, so `cost_usd` is not all
   std::optional<double> best_ns, first_verified_s;
   std::optional<double> best_predicted_ns;  ///< of the leader, where predicted times rank
+  std::optional<RemainingGain> gain;        ///< that the templates' spaces still hold; nothing: not known
   double elapsed_s = 0;
   const Completed* last = nullptr;  ///< valid for the call
 };
@@ -72,7 +75,8 @@ struct LoopOptions {
   std::string strategy = "random";
   std::uint64_t seed = 0;
   Budgets budgets;
-  int held_out_shapes = 6;  ///< checked when the search has ended; two or three of each range
+  std::optional<double> limit_ns = {};  ///< no score is below it; nothing: not known
+  int held_out_shapes = 6;              ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
       held_out_seed;        ///< of these shapes and their inputs; nothing: drawn from the operating system
   int confirm_devices = 1;  ///< of a pool, that have to agree about the leader; more than there are: all

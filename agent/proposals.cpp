@@ -215,6 +215,19 @@ void Proposals::give_up(const Proposal& proposal) {
   if (const auto& strategy = searches_[proposal.template_index].strategy) strategy->give_up(proposal.point);
 }
 
+/// The spaces know nothing of one another.
+std::optional<GainChances> Proposals::gain_chances(double best_ns) {
+  GainChances all;
+  all.fill(1);
+  for (const TemplateSearch& search : searches_) {
+    if (search.strategy == nullptr) continue;
+    const auto chances = search.strategy->gain_chances(best_ns);
+    if (!chances) return std::nullopt;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] *= (*chances)[i];
+  }
+  return all;
+}
+
 void Proposals::tell(const Proposal& proposal, std::optional<double> time_ns) {
   TemplateSearch& search = searches_[proposal.template_index];
   // A point of a source that is searched elsewhere: the result helps that search.

@@ -58,6 +58,8 @@ class Proposals {
   void give_up(const Proposal& proposal);
   /// Passes the answer on to the template's strategy.
   void tell(const Proposal& proposal, std::optional<double> time_ns);
+  /// How much faster than `best_ns` what the strategies have not evaluated may be; nothing: one of them does not know.
+  [[nodiscard]] std::optional<GainChances> gain_chances(double best_ns);
   /// Points of all templates together; 2^63 - 1 where there are more.
   [[nodiscard]] std::int64_t space_points() const { return space_points_; }
 

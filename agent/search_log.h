@@ -42,6 +42,11 @@ class SearchLog {
   void note_told(RowId evaluation, std::chrono::steady_clock::time_point begin,
                  std::chrono::steady_clock::time_point end);
 
+  /// What the search could still gain after so many evaluations. @param best_ns what ranks best
+  void note_gain(std::int64_t evaluations, double best_ns, const RemainingGain& gain) {
+    context_.store.note_gain(search_, {.evaluations = evaluations, .best_ns = best_ns, .gain = gain});
+  }
+
   /// What the devices of a pool do, now and then; `last`: now. Nothing where there is no pool.
   void note_pool(bool last = false);
 

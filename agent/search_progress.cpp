@@ -23,6 +23,8 @@ bool SearchProgress::should_stop(std::optional<double> best_ns) {
   }
   note_interrupt();
   Spent counted = spent_;
+  // What a source may still write is in no space.
+  if (result_.progress.gain && !context_.source_works()) counted.gain = result_.progress.gain->high;
   if (context_.options.replaying && context_.options.replaying()) counted.wall = {};
   const auto reached = budget_reached(context_.options.budgets, counted);
   if (reached && !result_.interrupted) result_.stop_reason = *reached;

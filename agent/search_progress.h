@@ -32,6 +32,8 @@ class SearchProgress {
   void count(const EvaluationResult& result);
   /// One more evaluation since one took the lead, or it took the lead itself.
   void count_gain(bool new_best) { spent_.since_gain = new_best ? 0 : spent_.since_gain + 1; }
+  /// What the templates' spaces still hold; nothing: not known.
+  void note_gain(const std::optional<RemainingGain>& gain) { result_.progress.gain = gain; }
   /// Throws Error(environment) when too many evaluations in a row said nothing about their candidate.
   void count_failures(const EvaluationResult& result);
   void count_pruned() { ++result_.progress.pruned; }

@@ -13,6 +13,7 @@
 #include "core/hypothesis.h"
 #include "core/llm.h"
 #include "core/prediction.h"
+#include "core/remaining_gain.h"
 
 namespace ak {
 
@@ -49,6 +50,13 @@ struct AskRecord {
 struct TellRecord {
   double told_ms = 0;        ///< since the search began
   std::int64_t tell_ns = 0;  ///< time the strategy took
+};
+
+/// What a search knew of its end.
+struct GainRecord {
+  std::int64_t evaluations = 0;  ///< that had ended
+  double best_ns = 0;            ///< what ranked best: a score, or a predicted one
+  RemainingGain gain;
 };
 
 /// What is known of a point of a source.
@@ -123,6 +131,8 @@ class VariantStore {
   virtual void note_llm_reward(RowId call, double reward) = 0;
   /// The devices that share a search's work, again and again; calibrations are kept, places as they are said last.
   virtual void note_pool(RowId, const PoolReport&) {}
+  /// What a search could still gain when so many evaluations had ended. Stored with the next commit or the search's end.
+  virtual void note_gain(RowId, const GainRecord&) {}
   /// `status`: "finished", "stopped", "suspended", "failed"; `reason` in words: which budget or why.
   virtual void end_search(RowId search, std::string_view status, std::string_view reason,
                           std::optional<RowId> best_variant) = 0;

@@ -34,6 +34,7 @@ const std::map<std::string_view, std::string_view>& groups_of_names() {
       {"max-tokens", kBudget},
       {"max-cost-usd", kBudget},
       {"patience", kBudget},
+      {"stop-when-done", kBudget},
       {"target-performance", kBudget},
       {"timeout", kBudget},
       {"arch", kDevice},

@@ -119,6 +119,8 @@ void add_budget_flags(CLI::App& app, app::SearchFlags& flags) {
   add_quantity(app, "--max-cost-usd", kDollars, into(flags.max_cost_usd), "stop after this much money");
   add_integer(app, "--patience", {}, into(flags.patience),
               "stop after this many evaluations in a row without a new best");
+  add_quantity(app, "--stop-when-done", kPercent, into(flags.stop_when_done),
+               "stop when it is 95 % sure that no point left is faster by more than this: 1%");
   app.add_option("--target-performance", flags.target,
                  "stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol");
 }

@@ -140,6 +140,7 @@ void print_summary(const app::SearchRun& search, const app::SearchOutcome& outco
   if (!loop.best) return print_no_kernel(loop, run, database);
   print_unmeasured(loop.progress);
   print_best_point(loop);
+  if (loop.progress.gain) fmt::print("  {}\n", app::gain_text(*loop.progress.gain));
   if (outcome.set)
     for (const std::string& line : app::set_lines(*outcome.set)) fmt::print("{}\n", line);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));

@@ -32,6 +32,8 @@ class History {
   [[nodiscard]] SearchPrior* prior() const { return prior_.get(); }
   /// Not proposed and not told.
   [[nodiscard]] bool unseen(PointNumber point) const { return unseen_.contains(point); }
+  /// Points of the space without an answer.
+  [[nodiscard]] std::uint64_t unanswered() const { return points_.size() - answer_.size(); }
   [[nodiscard]] bool exhausted() const { return unseen_.size() == 0; }
   /// Answers in the order in which they came.
   [[nodiscard]] const std::vector<Observation>& told() const { return told_; }

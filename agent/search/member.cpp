@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/search/gain_estimate.h"
+
 namespace ak::agent {
 namespace {
 
@@ -33,6 +35,10 @@ class StandAlone final : public SearchStrategy {
     if (const auto point = history_.points().find(values)) history_.give_up(*point);
   }
 
+  [[nodiscard]] std::optional<GainChances> gain_chances(double best_ns) override {
+    return gain_.chances(history_, best_ns);
+  }
+
   [[nodiscard]] std::string_view member_name() const override {
     return last_is_start_ ? "prior" : member_->member_name();
   }
@@ -49,6 +55,7 @@ class StandAlone final : public SearchStrategy {
   History history_;
   Engine engine_;
   std::unique_ptr<Member> member_;
+  GainEstimate gain_;
   std::size_t starts_ = 0;  ///< of the prior's points, looked at
   bool last_is_start_ = false;
 };

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <deque>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/tuning/plan_space.h"
@@ -25,6 +27,14 @@ TuningParameter with_integers(TuningParameter parameter) {
     parameter.values[i] = static_cast<std::int64_t>(i);
   return parameter;
 }
+
+constexpr std::size_t kJudgedEvery = 10;  // as a search does
+
+/// A point in flight.
+struct Asked {
+  TunableValues point;
+  double ask_ns = 0;
+};
 
 /// CPU time of this thread: others on the machine do not count, as they would by a clock on the wall.
 double thread_ns() {
@@ -61,33 +71,41 @@ ReplaySpace::Spent ReplaySpace::spent(const TunableValues& point) const {
   return found == records_.end() ? Spent{} : found->second.spent;
 }
 
-Replay replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed, std::size_t budget,
-              double target, const EarlierSearches& earlier) {
+Replay replay(const ReplaySpace& space, const Strategy& entry, std::uint64_t seed, const ReplayPlan& plan) {
   Replay run;
-  const auto strategy = entry.make(space.search_space(), seed, earlier);
+  const auto strategy = entry.make(space.search_space(), seed, plan.earlier);
   std::set<TunableValues> seen;
+  std::deque<Asked> in_flight;
   std::optional<double> best;
-  for (int repeats = 0; run.fractions.size() < budget && repeats < kMaxRepeats;) {
-    const double asked_ns = thread_ns();
-    const auto point = strategy->ask();
-    const double answered_ns = thread_ns();
-    if (!point) break;
-    const std::optional<double> time_ns = space.time_ns(*point);
+  for (int repeats = 0; run.fractions.size() < plan.budget && repeats < kMaxRepeats;) {
+    while (in_flight.size() < plan.devices) {
+      const double asked_ns = thread_ns();
+      auto point = strategy->ask();
+      if (!point) break;
+      in_flight.push_back({std::move(*point), thread_ns() - asked_ns});
+    }
+    if (in_flight.empty()) break;
+    const auto [point, ask_ns] = std::move(in_flight.front());
+    in_flight.pop_front();
+    const std::optional<double> time_ns = space.time_ns(point);
     const double told_ns = thread_ns();
-    strategy->tell(*point, time_ns);
-    run.proposal_ns.push_back(thread_ns() - told_ns + answered_ns - asked_ns);
-    if (!seen.insert(*point).second) {
+    strategy->tell(point, time_ns);
+    run.proposal_ns.push_back(thread_ns() - told_ns + ask_ns);
+    if (!seen.insert(point).second) {
       ++repeats;
       continue;
     }
     repeats = 0;
-    const auto [compile_s, benchmark_s] = space.spent(*point);
+    const auto [compile_s, benchmark_s] = space.spent(point);
     if (!run.reached) run.spent_s += compile_s + benchmark_s;
     if (time_ns && (!best || *time_ns < *best)) best = time_ns;
     run.fractions.push_back(best ? space.best_ns() / *best : 0);
-    if (!run.reached && run.fractions.back() >= target) run.reached = run.fractions.size();
+    if (!run.reached && run.fractions.back() >= plan.target) run.reached = run.fractions.size();
+    if (!plan.verdicts || !best || run.fractions.size() % kJudgedEvery != 0) continue;
+    if (const auto chances = strategy->gain_chances(*best))
+      run.verdicts.push_back({run.fractions.size(), summary_of(*chances), 1 - run.fractions.back()});
   }
-  run.fractions.resize(budget, run.fractions.empty() ? 0 : run.fractions.back());
+  run.fractions.resize(plan.budget, run.fractions.empty() ? 0 : run.fractions.back());
   return run;
 }
 

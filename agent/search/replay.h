@@ -44,15 +44,29 @@ struct Replay {
   /// run that ends early keeps its last value.
   std::vector<double> fractions;
   std::optional<std::size_t> reached;  ///< evaluations until `target` of the optimum was reached
-  double spent_s = 0;                  ///< building and timing, one after the other, until then or the end
-  std::vector<double> proposal_ns;     ///< of every ask, with the tell that follows: the thread's CPU time
+  /// What the strategy said it could still gain, every tenth evaluation, and what it could.
+  struct Verdict {
+    std::size_t evaluations = 0;
+    RemainingGain gain;
+    double left = 0;  ///< 1 minus the fraction of the optimum
+  };
+  std::vector<Verdict> verdicts;    ///< where asked for and known
+  double spent_s = 0;               ///< building and timing, one after the other, until then or the end
+  std::vector<double> proposal_ns;  ///< of every ask, with the tell that follows: the thread's CPU time
+};
+
+struct ReplayPlan {
+  std::size_t budget = 220;      ///< evaluations
+  double target = 0.95;          ///< fraction of the optimum
+  std::size_t devices = 1;       ///< so many points are in flight, and answered in their order
+  bool verdicts = false;         ///< are asked for
+  EarlierSearches earlier = {};  ///< what the strategy begins with
 };
 
 /// Searches with recorded times: every new point costs one evaluation, also one that fails; one that was
 /// proposed before costs nothing and is answered again.
-/// @param earlier what the strategy begins with
 [[nodiscard]] Replay replay(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,
-                            std::size_t budget, double target, const EarlierSearches& earlier = {});
+                            const ReplayPlan& plan);
 
 /// What a search of so many evaluations finds, as the beginning of another one.
 [[nodiscard]] EarlierSearch answers_of(const ReplaySpace& space, const Strategy& strategy, std::uint64_t seed,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/search/earlier_searches.h"
+#include "agent/search/gain_chances.h"
 #include "core/plan/launch_plan.h"
 #include "core/tuning/tunable_space.h"
 
@@ -28,6 +29,9 @@ class SearchStrategy {
   virtual void give_up(const TunableValues&) {}
   /// Of a strategy of several members, the name of the one that chose the last point; else empty.
   [[nodiscard]] virtual std::string_view member_name() const { return {}; }
+  /// How much faster than `best_ns` the points may be that have no answer; nothing: not known. Takes as long as ten
+  /// proposals, and changes none.
+  [[nodiscard]] virtual std::optional<GainChances> gain_chances(double /*best_ns*/) { return std::nullopt; }
 };
 
 /// A search method by its name. The table of strategies is in agent/CMakeLists.txt; each row is a file in

@@ -32,4 +32,9 @@ std::string spending_text(const agent::Progress& progress) {
                      cost_text(progress.cost_usd, progress.price_known));
 }
 
+std::string gain_text(const RemainingGain& gain) {
+  return fmt::format("still to gain: {:.2g} % expected, {:.2g} to {:.2g} % with 90 % confidence",
+                     100 * gain.expected, 100 * gain.low, 100 * gain.high);
+}
+
 }  // namespace ak::app

@@ -19,4 +19,7 @@ namespace ak::app {
 /// "12 calls, 34000 tokens, 0.1234 US dollars"; a price that is not known is said to be that.
 [[nodiscard]] std::string spending_text(const agent::Progress& progress);
 
+/// "still to gain: 0.4 % expected, 0 to 1.2 % with 90 % confidence".
+[[nodiscard]] std::string gain_text(const RemainingGain& gain);
+
 }  // namespace ak::app

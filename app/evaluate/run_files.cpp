@@ -290,6 +290,9 @@ Json result_json(const ProblemInstance& problem, const agent::LoopResult& loop,
                {"reused", loop.progress.reused},
                {"wall_s", loop.progress.elapsed_s},
                {"search", loop.search}};
+  const auto& gain = loop.progress.gain;
+  json["remaining_gain"] =
+      gain ? Json{{"expected", gain->expected}, {"low", gain->low}, {"high", gain->high}} : Json();
   json["first_verified_s"] = loop.progress.first_verified_s ? Json(*loop.progress.first_verified_s) : Json();
   json["baseline_ns"] = run.baseline_ns ? Json(*run.baseline_ns) : Json();
   json["baseline"] = run.baseline_label;

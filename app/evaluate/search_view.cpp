@@ -114,6 +114,11 @@ Pieces best_pieces(const SearchView& view) {
   return pieces;
 }
 
+Pieces gain_pieces(const SearchView& view) {
+  if (!view.progress.gain) return {};
+  return {{gain_text(*view.progress.gain)}};
+}
+
 Pieces model_pieces(const SearchView& view) {
   const agent::Progress& p = view.progress;
   if (p.calls == 0) return {};
@@ -149,8 +154,8 @@ Pieces pool_pieces(const SearchView& view) {
 std::vector<Pieces> fact_lines(const SearchView& view) {
   std::vector<Pieces> lines;
   if (view.progress.evaluated == 0 && view.progress.calls == 0) return lines;
-  for (Pieces& pieces :
-       std::array{count_pieces(view), best_pieces(view), pool_pieces(view), model_pieces(view)})
+  for (Pieces& pieces : std::array{count_pieces(view), best_pieces(view), gain_pieces(view),
+                                   pool_pieces(view), model_pieces(view)})
     if (!pieces.empty()) lines.push_back(std::move(pieces));
   return lines;
 }

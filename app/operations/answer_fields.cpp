@@ -327,6 +327,8 @@ std::vector<Field> search_fields() {
           integer("pruned", "points predicted to be too slow, and not tried"),
           integer("duplicates", "of those tried: the same program as another"),
           integer("reused", "points that earlier searches measured"),
+          maybe(number("expected_gain", "what the points left may still gain, a share of the best time")),
+          maybe(number("most_gain", "the same, with 95 % confidence at most")),
           number("wall_s", "how long it took", "s"),
           maybe(object("baseline", "Baseline", "the fastest one",
                        {text("name", "of the baseline"), real("time_us", "weighted geometric mean", "us")})),

@@ -33,6 +33,7 @@ app::SearchFlags search_flags(const Json& request, const Context& context) {
   flags.max_compilations = given<std::int64_t>(request, "max_compilations");
   flags.max_minutes = given<double>(request, "max_minutes");
   flags.patience = given<std::int64_t>(request, "patience");
+  flags.stop_when_done = given<double>(request, "stop_when_done");
   flags.unaudited = request.at("unaudited");
   flags.no_earlier = !request.at("transfer").get<bool>();
   flags.deterministic = request.at("deterministic");
@@ -113,6 +114,10 @@ Json search_json(const app::SearchRun& run, const app::SearchOutcome& outcome, b
             {"duplicates", progress.duplicates},
             {"reused", progress.reused},
             {"wall_s", progress.elapsed_s}};
+  if (progress.gain) {
+    json["expected_gain"] = progress.gain->expected;
+    json["most_gain"] = progress.gain->high;
+  }
   if (outcome.summary.baseline_ns)
     json["baseline"] = {{"name", outcome.summary.baseline_label},
                         {"time_us", rounded(*outcome.summary.baseline_ns / 1e3)}};

@@ -129,6 +129,7 @@ class JournalStore final : public VariantStore {
   void together(const std::function<void()>& commits) override { store_.together(commits); }
 
   void note_pool(RowId search, const PoolReport& report) override { store_.note_pool(search, report); }
+  void note_gain(RowId search, const GainRecord& record) override { store_.note_gain(search, record); }
 
   void note_told(RowId evaluation, const TellRecord& told) override {
     if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);

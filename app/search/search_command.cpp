@@ -31,6 +31,7 @@ agent::Budgets budgets(const SearchFlags& flags, agent::Budgets defaults) {
   if (flags.max_evaluations) defaults.max_evaluations = flags.max_evaluations;
   if (flags.max_compilations) defaults.max_compilations = flags.max_compilations;
   if (flags.patience) defaults.patience = flags.patience;
+  if (flags.stop_when_done) defaults.least_gain = *flags.stop_when_done / 100;
   if (flags.max_tokens) defaults.max_tokens = flags.max_tokens;
   if (flags.max_cost_usd) defaults.max_cost_usd = flags.max_cost_usd;
   if (flags.max_minutes) defaults.max_wall = time_limit(*flags.max_minutes * 60);

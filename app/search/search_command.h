@@ -25,6 +25,7 @@ struct SearchFlags {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
+  std::optional<double> stop_when_done;  ///< in percent
   int workers = 0, prepared_copies = 1;
   FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
   bool json = false, quiet = false, unaudited = false, deterministic = false, per_shape = false;

@@ -129,6 +129,7 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
 agent::LoopOptions options_on(const SearchRun& run, const Config& config, const DeviceFacts& device,
                               LiveView& view) {
   agent::LoopOptions options = loop_options(run);
+  options.limit_ns = limit_of(run);
   options.spent_before = run.spent_before;
   if (run.journal != nullptr) options.replaying = [&run] { return run.journal->replaying(); };
   if (run.target.kind != DeviceKind::cuda) return options;
@@ -232,6 +233,7 @@ Json to_json(const agent::Budgets& b) {
   if (b.max_wall) json["max_wall_ms"] = b.max_wall->count();
   if (b.target_ns) json["target_ns"] = *b.target_ns;
   if (b.patience) json["patience"] = *b.patience;
+  if (b.least_gain) json["least_gain"] = *b.least_gain;
   return json;
 }
 

@@ -120,6 +120,7 @@ constexpr std::array kKeys{
     Key{"baselines", "baselines", read_words},
     Key{"target_performance", "target-performance", read_words},
     Key{"patience", "patience", read_number},
+    Key{"stop_when_done", "stop-when-done", read_quantity<kPercent>},
     Key{"max_evaluations", "max-evaluations", read_number},
     Key{"max_compilations", "max-compilations", read_number},
     Key{"max_minutes", "max-minutes", read_quantity<kMinutes>},

@@ -107,6 +107,7 @@ agent::Budgets budgets_from_json(const Json& json) {
   find("max_cost_usd", budgets.max_cost_usd);
   find("target_ns", budgets.target_ns);
   find("patience", budgets.patience);
+  find("least_gain", budgets.least_gain);
   std::optional<std::int64_t> wall_ms;
   find("max_wall_ms", wall_ms);
   if (wall_ms) budgets.max_wall = std::chrono::milliseconds(*wall_ms);

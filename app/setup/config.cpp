@@ -124,6 +124,8 @@ const std::map<std::string, Read>& keys() {
       {"max_evaluations", read_budget<&Budgets::max_evaluations>},
       {"max_compilations", read_budget<&Budgets::max_compilations>},
       {"patience", read_budget<&Budgets::patience>},
+      {"stop_when_done",
+       [](Config& c, const JsonReader& at) { c.budgets.least_gain = quantity_in(at, kPercent) / 100; }},
       {"max_tokens", read_budget<&Budgets::max_tokens>},
       {"max_cost_usd",
        [](Config& c, const JsonReader& at) { c.budgets.max_cost_usd = quantity_in(at, kDollars); }},

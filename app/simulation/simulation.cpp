@@ -52,7 +52,12 @@ struct Run : agent::Replay {
 
 Run run_both(const NamedSpace& space, const agent::Strategy& strategy, std::uint64_t seed,
              const SimulationPlan& plan, const agent::EarlierSearches& earlier) {
-  Run run{agent::replay(space.space, strategy, seed, plan.budget, kTargetFraction, earlier)};
+  Run run{agent::replay(space.space, strategy, seed,
+                        {.budget = plan.budget,
+                         .target = kTargetFraction,
+                         .devices = plan.devices,
+                         .verdicts = plan.least_gain.has_value(),
+                         .earlier = earlier})};
   if (plan.compile_workers > 0 && run.spent_s > 0)
     run.clock = agent::clocked_replay(space.space, strategy, seed, plan.budget, kTargetFraction,
                                       plan.compile_workers, earlier);
@@ -133,7 +138,30 @@ std::vector<ProposalTime> proposal_times(const std::vector<Run>& runs, std::size
   return result;
 }
 
-SimulationRow summarize(const std::vector<Run>& runs, std::size_t budget) {
+StoppedRuns stopped_runs(const std::vector<Run>& runs, double least_gain) {
+  StoppedRuns stopped;
+  double verdicts = 0, count = 0;
+  for (const Run& run : runs) {
+    for (const auto& verdict : run.verdicts) {
+      ++verdicts;
+      stopped.all_wrong += verdict.left > verdict.gain.high ? 1 : 0;
+    }
+    const auto last = std::ranges::find_if(
+        run.verdicts, [&](const auto& verdict) { return verdict.gain.high <= least_gain; });
+    if (last == run.verdicts.end()) continue;
+    ++count;
+    stopped.evaluations += static_cast<double>(last->evaluations);
+    stopped.left += last->left;
+    stopped.wrong += last->left > least_gain ? 1 : 0;
+  }
+  stopped.share = count / static_cast<double>(runs.size());
+  for (double* mean : {&stopped.evaluations, &stopped.left, &stopped.wrong}) *mean /= std::max(count, 1.0);
+  stopped.all_wrong /= std::max(verdicts, 1.0);
+  return stopped;
+}
+
+SimulationRow summarize(const std::vector<Run>& runs, const SimulationPlan& plan) {
+  const std::size_t budget = plan.budget;
   SimulationRow row;
   const auto count = static_cast<double>(runs.size());
   for (std::size_t at = 0; at < budget; ++at) {
@@ -160,6 +188,7 @@ SimulationRow summarize(const std::vector<Run>& runs, std::size_t budget) {
   if (successes > 0) row.expected_evaluations = spent / successes;
   if (successes > 0 && serial_s > 0) row.serial_s = serial_s / successes;
   if (on_time > 0) row.parallel_s = parallel_s / on_time;
+  if (plan.least_gain) row.stopped = stopped_runs(runs, *plan.least_gain);
   return row;
 }
 
@@ -177,6 +206,24 @@ std::vector<ProposalTime> worst_times(const std::vector<SimulationRow>& rows) {
     if (count == 0) return result;
     result.push_back({kTimedAt[i], sum / count, most});
   }
+}
+
+/// Over all runs that stopped: spaces in which none does count in no mean of them.
+std::optional<StoppedRuns> all_stopped(const std::vector<SimulationRow>& rows) {
+  if (!rows.front().stopped) return std::nullopt;
+  StoppedRuns all;
+  for (const SimulationRow& row : rows) {
+    const StoppedRuns& own = *row.stopped;
+    all.share += own.share;
+    all.evaluations += own.share * own.evaluations;
+    all.left += own.share * own.left;
+    all.wrong += own.share * own.wrong;
+    all.all_wrong += own.all_wrong / static_cast<double>(rows.size());
+  }
+  for (double* mean : {&all.evaluations, &all.left, &all.wrong})
+    if (all.share > 0) *mean /= all.share;
+  all.share /= static_cast<double>(rows.size());
+  return all;
 }
 
 /// Mean over spaces, each counting the same. The expected evaluations of a strategy that fails on one
@@ -198,6 +245,7 @@ SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
     if (all.expected_evaluations) *all.expected_evaluations += *row.expected_evaluations / count;
   }
   all.proposal_times = worst_times(rows);
+  all.stopped = all_stopped(rows);
   return all;
 }
 
@@ -219,7 +267,7 @@ std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const
     std::vector<SimulationRow> of_strategy;
     for (const NamedSpace& space : spaces) {
       const auto end = next + static_cast<std::ptrdiff_t>(plan.repeats);
-      SimulationRow row = summarize(std::vector<Run>(next, end), plan.budget);
+      SimulationRow row = summarize(std::vector<Run>(next, end), plan);
       row.space = space.name;
       row.strategy = strategy->name;
       of_strategy.push_back(std::move(row));

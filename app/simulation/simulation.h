@@ -28,6 +28,9 @@ struct SimulationPlan {
   std::uint64_t seed = 1;
   SimulatedPrior prior = SimulatedPrior::none;
   std::size_t compile_workers = 0;  ///< of the machine that is replayed by the clock as well; 0: none
+  std::size_t devices = 1;          ///< agent::ReplayPlan::devices
+  std::optional<double> least_gain =
+      {};  ///< agent::Budgets::least_gain of searches that are stopped so; nothing: none are
 };
 
 struct NamedSpace {
@@ -39,6 +42,17 @@ struct NamedSpace {
 struct ProposalTime {
   std::size_t evaluations = 0;
   double mean_us = 0, percentile_99_us = 0;
+};
+
+/// What came of runs that stop as soon as they say that they can gain no more than SimulationPlan::least_gain.
+struct StoppedRuns {
+  double share =
+      0;  ///< of all runs, that stopped within the budget; the others count in nothing that follows
+  double evaluations = 0;  ///< when they stopped, mean
+  double left = 0;         ///< what they could have gained, mean
+  double wrong = 0;        ///< share of those that could have gained more than they said
+  double all_wrong =
+      0;  ///< share of all verdicts of all runs, whether they stopped or not, that said too little
 };
 
 /// What the runs of one strategy gave, over one space or over all.
@@ -53,6 +67,7 @@ struct SimulationRow {
   /// Seconds of all runs up to their success or the budget, over the successful runs: building and timing one
   /// after the other, and with compile_workers. None: no success, or builds' times were not recorded.
   std::optional<double> serial_s{}, parallel_s{};
+  std::optional<StoppedRuns> stopped{};        ///< where the plan has a least gain
   double strategy_us = 0;                      ///< host time a proposal, over all of them
   std::vector<ProposalTime> proposal_times{};  ///< at 200 and 2,000 evaluations, where the budget goes beyond
 };

@@ -94,6 +94,12 @@ std::optional<double> dollars(std::string_view text) {
   return good ? value : std::nullopt;
 }
 
+/// "1%", "0.5 %" or "1".
+std::optional<double> percent(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(text.ends_with(" %") ? 2 : 1);
+  return plain_number(text);
+}
+
 std::optional<double> value_of(std::string_view text, const QuantityRange& quantity) {
   switch (quantity.kind) {
     case QuantityRange::Kind::number:
@@ -104,6 +110,8 @@ std::optional<double> value_of(std::string_view text, const QuantityRange& quant
       return dollars(text);
     case QuantityRange::Kind::size:
       return measured(text, kSizes, quantity.unit);
+    case QuantityRange::Kind::share:
+      return percent(text);
   }
   return std::nullopt;
 }
@@ -138,6 +146,8 @@ std::string expected(const QuantityRange& quantity) {
       return fmt::format("US dollars {}, such as 5, 0.50, $5 or '5 USD'", range);
     case QuantityRange::Kind::size:
       return fmt::format("a size {0} {1}, such as 512M or 4G (without a unit: {1})", range, quantity.unit);
+    case QuantityRange::Kind::share:
+      return fmt::format("a share {} %, such as 1% or 0.5%", range);
   }
   return range;
 }

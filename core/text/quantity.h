@@ -28,6 +28,7 @@ struct QuantityRange {
     time,   ///< "90s", "2h", "1h30m", "2.5h", "250ms", "1d"
     money,  ///< US dollars: "5", "0.50", "$5", "5 USD"
     size,   ///< "512M", "4G", "4 GiB": powers of 1024
+    share,  ///< "1%", "0.5 %", "1": in percent
   };
   Kind kind = Kind::number;
   double min = 0, max = 1e15;
@@ -41,6 +42,8 @@ inline constexpr QuantityRange kMinutes{
 /// For how long a program may be asked to wait: a day.
 inline constexpr QuantityRange kSeconds{
     .kind = QuantityRange::Kind::time, .max = 86'400, .above_min = true, .unit = "s"};
+/// A part of something that is not all of it.
+inline constexpr QuantityRange kPercent{.kind = QuantityRange::Kind::share, .max = 100, .above_min = true};
 /// More than anyone spends on kernels.
 inline constexpr QuantityRange kDollars{.kind = QuantityRange::Kind::money, .max = 1e9};
 

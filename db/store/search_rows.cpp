@@ -100,6 +100,18 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
   return id;
 }
 
+void put_verdict(Connection& connection, RowId search, const GainRecord& record) {
+  run(connection, "DELETE FROM verdicts WHERE search_id = :search AND evaluations = :evaluations",
+      {{"search", search}, {"evaluations", record.evaluations}});
+  insert(connection, "verdicts",
+         {{"search_id", search},
+          {"evaluations", record.evaluations},
+          {"best_ns", record.best_ns},
+          {"expected_gain", record.gain.expected},
+          {"low_gain", record.gain.low},
+          {"high_gain", record.gain.high}});
+}
+
 void end_search_row(Connection& connection, RowId search, std::string_view status, std::string_view reason,
                     std::optional<RowId> best_variant) {
   update(

@@ -30,6 +30,9 @@ struct OpenSearch {
 /// Throws Error(bad_input) where it cannot.
 RowId begin_search_row(Connection& connection, const SearchRecord& search, const OpenSearch& open);
 
+/// In place of one after as many evaluations.
+void put_verdict(Connection& connection, RowId search, const GainRecord& record);
+
 void end_search_row(Connection& connection, RowId search, std::string_view status, std::string_view reason,
                     std::optional<RowId> best_variant);
 

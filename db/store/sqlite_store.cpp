@@ -83,9 +83,13 @@ void SqliteStore::note_told(RowId evaluation, const TellRecord& told) {
 
 void SqliteStore::commit_with_told(Transaction& transaction) {
   for (const auto& [evaluation, told] : told_) put_told(connection_, evaluation, told);
+  for (const auto& [search, gain] : gains_) put_verdict(connection_, search, gain);
   transaction.commit();
   told_.clear();
+  gains_.clear();
 }
+
+void SqliteStore::note_gain(RowId search, const GainRecord& record) { gains_.emplace_back(search, record); }
 
 RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
   Transaction transaction(connection_);

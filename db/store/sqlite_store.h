@@ -33,6 +33,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   void note_llm_reward(RowId call, double reward) override;
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void note_pool(RowId search, const PoolReport& report) override;
+  void note_gain(RowId search, const GainRecord& record) override;
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;
@@ -40,7 +41,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
 
  private:
   StoredEvaluation put(const EvaluationRecord& record);
-  /// Commits, with what note_told() was given: a transaction of its own would cost another write to the disk.
+  /// Commits, with what note_told() and note_gain() were given: a transaction of its own would cost another write to the disk.
   void commit_with_told(Transaction& transaction);
 
   std::filesystem::path file_;
@@ -48,7 +49,8 @@ class SqliteStore final : public VariantStore, public AuditStore {
   std::optional<ProcessLocks> locks_;  ///< once a search began
   bool together_ = false;              ///< within together(), whose transaction it is
   std::map<RowId, OpenSearch> searches_;
-  std::vector<std::pair<RowId, TellRecord>> told_;  ///< evaluations, not stored yet
+  std::vector<std::pair<RowId, TellRecord>> told_;   ///< evaluations, not stored yet
+  std::vector<std::pair<RowId, GainRecord>> gains_;  ///< of searches, not stored yet
 };
 
 }  // namespace ak::db

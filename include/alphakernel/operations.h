@@ -1269,6 +1269,7 @@ struct SearchRequest {
   std::optional<std::int64_t> max_compilations;  ///< stop after this many builds that were not cached; 1 to 1000000000
   std::optional<double> max_minutes;  ///< stop after this much wall time; 0.001 to 1000000
   std::optional<std::int64_t> patience;  ///< stop after this many evaluations in a row without a new best; 1 to 1000000000
+  std::optional<double> stop_when_done;  ///< stop when it is 95 % sure that the best that is left takes less time by at most so many percent; 0.001 to 100
   std::optional<std::string> target_performance;  ///< stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
   std::optional<bool> transfer;  ///< begin with what the database knows of other shapes, params and devices (default: true)
   std::optional<bool> deterministic;  ///< one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1290,6 +1291,7 @@ struct SearchRequest {
     visitor("max_compilations", self.max_compilations);
     visitor("max_minutes", self.max_minutes);
     visitor("patience", self.patience);
+    visitor("stop_when_done", self.stop_when_done);
     visitor("target_performance", self.target_performance);
     visitor("transfer", self.transfer);
     visitor("deterministic", self.deterministic);
@@ -1313,6 +1315,8 @@ struct SearchAnswer {
   std::int64_t pruned = 0;  ///< points predicted to be too slow, and not tried
   std::int64_t duplicates = 0;  ///< of those tried: the same program as another
   std::int64_t reused = 0;  ///< points that earlier searches measured
+  std::optional<double> expected_gain;  ///< what the points left may still gain, a share of the best time
+  std::optional<double> most_gain;  ///< the same, with 95 % confidence at most
   double wall_s = 0;  ///< how long it took (s)
   std::optional<Baseline> baseline;  ///< the fastest one
   std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
@@ -1336,6 +1340,8 @@ struct SearchAnswer {
     visitor("pruned", self.pruned);
     visitor("duplicates", self.duplicates);
     visitor("reused", self.reused);
+    visitor("expected_gain", self.expected_gain);
+    visitor("most_gain", self.most_gain);
     visitor("wall_s", self.wall_s);
     visitor("baseline", self.baseline);
     visitor("ranking", self.ranking);
@@ -1362,6 +1368,7 @@ struct TuneRequest {
   std::optional<std::int64_t> max_compilations;  ///< stop after this many builds that were not cached; 1 to 1000000000
   std::optional<double> max_minutes;  ///< stop after this much wall time; 0.001 to 1000000
   std::optional<std::int64_t> patience;  ///< stop after this many evaluations in a row without a new best; 1 to 1000000000
+  std::optional<double> stop_when_done;  ///< stop when it is 95 % sure that the best that is left takes less time by at most so many percent; 0.001 to 100
   std::optional<std::string> target_performance;  ///< stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
   std::optional<bool> transfer;  ///< begin with what the database knows of other shapes, params and devices (default: true)
   std::optional<bool> deterministic;  ///< one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1384,6 +1391,7 @@ struct TuneRequest {
     visitor("max_compilations", self.max_compilations);
     visitor("max_minutes", self.max_minutes);
     visitor("patience", self.patience);
+    visitor("stop_when_done", self.stop_when_done);
     visitor("target_performance", self.target_performance);
     visitor("transfer", self.transfer);
     visitor("deterministic", self.deterministic);
@@ -1408,6 +1416,8 @@ struct TuneAnswer {
   std::int64_t pruned = 0;  ///< points predicted to be too slow, and not tried
   std::int64_t duplicates = 0;  ///< of those tried: the same program as another
   std::int64_t reused = 0;  ///< points that earlier searches measured
+  std::optional<double> expected_gain;  ///< what the points left may still gain, a share of the best time
+  std::optional<double> most_gain;  ///< the same, with 95 % confidence at most
   double wall_s = 0;  ///< how long it took (s)
   std::optional<Baseline> baseline;  ///< the fastest one
   std::optional<std::string> ranking;  ///< on the CPU device: what ranked the candidates, and why
@@ -1431,6 +1441,8 @@ struct TuneAnswer {
     visitor("pruned", self.pruned);
     visitor("duplicates", self.duplicates);
     visitor("reused", self.reused);
+    visitor("expected_gain", self.expected_gain);
+    visitor("most_gain", self.most_gain);
     visitor("wall_s", self.wall_s);
     visitor("baseline", self.baseline);
     visitor("ranking", self.ranking);

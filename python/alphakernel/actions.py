@@ -86,14 +86,15 @@ def tune(kernel: KernelLike, *, problem: Optional[ProblemLike] = None,
          params: Optional[Mapping[str, Scalar]] = None, shape: Optional[Mapping[str, int]] = None,
          device: Optional[str] = None, arch: Optional[str] = None, strategy: Optional[str] = None,
          max_evaluations: Optional[int] = None, max_minutes: Optional[float] = None, patience: Optional[int] = None,
-         target_performance: Optional[str] = None, seed: Optional[int] = None, transfer: bool = True,
-         deterministic: bool = False, fresh: bool = False, unaudited: bool = False,
+         stop_when_done: Optional[float] = None, target_performance: Optional[str] = None, seed: Optional[int] = None,
+         transfer: bool = True, deterministic: bool = False, fresh: bool = False, unaudited: bool = False,
          progress: Optional[bool] = None, client: Optional[Client] = None) -> SearchResult:
     """Finds the fastest verified point of a kernel's tunables, which its launch plan lists (docs/candidate.md).
 
     Ctrl-C ends it with what it has found. Arguments are those of evaluate(), and:
     strategy: how to choose the next point (docs/search.md)
-    max_evaluations, max_minutes, patience, target_performance: when to end; give at least one for a large space
+    max_evaluations, max_minutes, patience, stop_when_done (percent that may still be gained), target_performance: when
+    to end; give at least one for a large space
     seed: of the search and the inputs (default: random)
     transfer: begin with what the database knows of other shapes, params and devices
     deterministic: on the CPU device every run of a seed is the same
@@ -104,17 +105,18 @@ def tune(kernel: KernelLike, *, problem: Optional[ProblemLike] = None,
     return _searched("tune", _request(problem, {
         "params": params, "shape": shape, "device": device, "arch": arch, "strategy": strategy,
         "max_evaluations": max_evaluations, "max_minutes": max_minutes, "patience": patience,
-        "target_performance": target_performance, "seed": seed, "transfer": transfer, "deterministic": deterministic,
-        "fresh": fresh, "unaudited": unaudited, **kernel_request(kernel)}), progress, client)
+        "stop_when_done": stop_when_done, "target_performance": target_performance, "seed": seed,
+        "transfer": transfer, "deterministic": deterministic, "fresh": fresh, "unaudited": unaudited,
+        **kernel_request(kernel)}), progress, client)
 
 
 def generate(problem: ProblemLike, *, params: Optional[Mapping[str, Scalar]] = None,
              shape: Optional[Mapping[str, int]] = None, device: Optional[str] = None, arch: Optional[str] = None,
              template: Optional[str] = None, strategy: Optional[str] = None, max_evaluations: Optional[int] = None,
              max_minutes: Optional[float] = None, patience: Optional[int] = None,
-             target_performance: Optional[str] = None, seed: Optional[int] = None, transfer: bool = True,
-             deterministic: bool = False, unaudited: bool = False, progress: Optional[bool] = None,
-             client: Optional[Client] = None) -> SearchResult:
+             stop_when_done: Optional[float] = None, target_performance: Optional[str] = None,
+             seed: Optional[int] = None, transfer: bool = True, deterministic: bool = False, unaudited: bool = False,
+             progress: Optional[bool] = None, client: Optional[Client] = None) -> SearchResult:
     """Finds a fast, verified kernel for a problem among the points of its templates.
 
     template: search only this template of the problem
@@ -123,8 +125,8 @@ def generate(problem: ProblemLike, *, params: Optional[Mapping[str, Scalar]] = N
     return _searched("search", _request(problem, {
         "params": params, "shape": shape, "device": device, "arch": arch, "template": template, "strategy": strategy,
         "max_evaluations": max_evaluations, "max_minutes": max_minutes, "patience": patience,
-        "target_performance": target_performance, "seed": seed, "transfer": transfer, "deterministic": deterministic,
-        "unaudited": unaudited}), progress, client)
+        "stop_when_done": stop_when_done, "target_performance": target_performance, "seed": seed,
+        "transfer": transfer, "deterministic": deterministic, "unaudited": unaudited}), progress, client)
 
 
 def best(problem: Union[ProblemLike, int], *, params: Optional[Mapping[str, Scalar]] = None,

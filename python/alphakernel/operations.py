@@ -543,6 +543,8 @@ SearchAnswer = TypedDict("SearchAnswer", {
     "pruned": int,  # points predicted to be too slow, and not tried
     "duplicates": int,  # of those tried: the same program as another
     "reused": int,  # points that earlier searches measured
+    "expected_gain": NotRequired[float],  # what the points left may still gain, a share of the best time
+    "most_gain": NotRequired[float],  # the same, with 95 % confidence at most
     "wall_s": float,  # how long it took (s)
     "baseline": NotRequired[Baseline],  # the fastest one
     "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
@@ -566,6 +568,8 @@ TuneAnswer = TypedDict("TuneAnswer", {
     "pruned": int,  # points predicted to be too slow, and not tried
     "duplicates": int,  # of those tried: the same program as another
     "reused": int,  # points that earlier searches measured
+    "expected_gain": NotRequired[float],  # what the points left may still gain, a share of the best time
+    "most_gain": NotRequired[float],  # the same, with 95 % confidence at most
     "wall_s": float,  # how long it took (s)
     "baseline": NotRequired[Baseline],  # the fastest one
     "ranking": NotRequired[str],  # on the CPU device: what ranked the candidates, and why
@@ -963,6 +967,7 @@ class Operations:
         max_compilations: Optional[int] = None,
         max_minutes: Optional[float] = None,
         patience: Optional[int] = None,
+        stop_when_done: Optional[float] = None,
         target_performance: Optional[str] = None,
         transfer: Optional[bool] = None,
         deterministic: Optional[bool] = None,
@@ -987,6 +992,7 @@ class Operations:
         max_compilations: stop after this many builds that were not cached; 1 to 1000000000
         max_minutes: stop after this much wall time; 0.001 to 1000000
         patience: stop after this many evaluations in a row without a new best; 1 to 1000000000
+        stop_when_done: stop when it is 95 % sure that the best that is left takes less time by at most so many percent; 0.001 to 100
         target_performance: stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
         transfer: begin with what the database knows of other shapes, params and devices (default: true)
         deterministic: one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1007,6 +1013,7 @@ class Operations:
             "max_compilations": max_compilations,
             "max_minutes": max_minutes,
             "patience": patience,
+            "stop_when_done": stop_when_done,
             "target_performance": target_performance,
             "transfer": transfer,
             "deterministic": deterministic,
@@ -1030,6 +1037,7 @@ class Operations:
         max_compilations: Optional[int] = None,
         max_minutes: Optional[float] = None,
         patience: Optional[int] = None,
+        stop_when_done: Optional[float] = None,
         target_performance: Optional[str] = None,
         transfer: Optional[bool] = None,
         deterministic: Optional[bool] = None,
@@ -1055,6 +1063,7 @@ class Operations:
         max_compilations: stop after this many builds that were not cached; 1 to 1000000000
         max_minutes: stop after this much wall time; 0.001 to 1000000
         patience: stop after this many evaluations in a row without a new best; 1 to 1000000000
+        stop_when_done: stop when it is 95 % sure that the best that is left takes less time by at most so many percent; 0.001 to 100
         target_performance: stop when reached: 60us, 500TFLOPS, 2000GB/s, 90%sol
         transfer: begin with what the database knows of other shapes, params and devices (default: true)
         deterministic: one evaluation at a time, all drawn from the seed: on the CPU device every run of a seed is the same (default: false)
@@ -1076,6 +1085,7 @@ class Operations:
             "max_compilations": max_compilations,
             "max_minutes": max_minutes,
             "patience": patience,
+            "stop_when_done": stop_when_done,
             "target_performance": target_performance,
             "transfer": transfer,
             "deterministic": deterministic,

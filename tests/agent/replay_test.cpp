@@ -37,7 +37,7 @@ TEST_CASE(
   CHECK(space.search_space()->size() == 12);
   const std::vector<TuningValue> numbers{std::int64_t{0}, std::int64_t{1}, std::int64_t{2}};
   CHECK(space.search_space()->parameters()[1].values == numbers);
-  const Replay run = replay(space, *find_strategy("exhaustive"), 1, 20, 0.95);
+  const Replay run = replay(space, *find_strategy("exhaustive"), 1, {.budget = 20});
   REQUIRE(run.fractions.size() == 20);
   CHECK(run.fractions[0] == Approx(100.0 / 400));
   CHECK(run.fractions[1] == Approx(100.0 / 400));  // failed: counted, nothing gained
@@ -48,10 +48,20 @@ TEST_CASE(
   CHECK(run.proposal_ns.size() == 12);
 }
 
+TEST_CASE("several devices answer in the order of the proposals, and no more points are evaluated") {
+  const ReplaySpace space(formula_space());
+  const Strategy& exhaustive = *find_strategy("exhaustive");
+  const Replay run = replay(space, exhaustive, 1, {.budget = 20, .devices = 5});
+  CHECK(run.fractions == replay(space, exhaustive, 1, {.budget = 20}).fractions);
+  CHECK(run.proposal_ns.size() == 12);
+  const Strategy& local = *find_strategy("local-search");
+  CHECK(replay(space, local, 2, {.budget = 9, .devices = 9}).fractions.size() == 9);
+}
+
 TEST_CASE("by the clock, builds overlap one another and the GPU, and no more are in flight than fit") {
   const ReplaySpace space(formula_space());
   const Strategy& exhaustive = *find_strategy("exhaustive");  // its tenth point is the best
-  CHECK(replay(space, exhaustive, 1, 20, 0.95).spent_s == Approx(10));
+  CHECK(replay(space, exhaustive, 1, {.budget = 20}).spent_s == Approx(10));
   const auto seconds = [&](std::size_t workers, std::size_t budget) {
     const ClockTime clock = clocked_replay(space, exhaustive, 1, budget, 0.95, workers);
     CHECK(clock.reached == (budget >= 10));
@@ -99,10 +109,10 @@ TEST_CASE("a replay follows from its seed and stops at its budget") {
   const ReplaySpace space(formula_space());
   for (const Strategy* entry : strategies()) {
     CAPTURE(entry->name);
-    const Replay run = replay(space, *entry, 7, 6, 0.95);
+    const Replay run = replay(space, *entry, 7, {.budget = 6});
     CHECK(run.fractions.size() == 6);
     CHECK(run.proposal_ns.size() <= 6);
-    CHECK(run.fractions == replay(space, *entry, 7, 6, 0.95).fractions);
+    CHECK(run.fractions == replay(space, *entry, 7, {.budget = 6}).fractions);
   }
 }
 
@@ -123,7 +133,7 @@ TEST_CASE("a point proposed again costs no evaluation, and a strategy with nothi
                              const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
                             return std::make_unique<Stubborn>(*space);
                           }};
-  const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, 5, 0.95);
+  const Replay run = replay(ReplaySpace(formula_space()), stubborn, 1, {.budget = 5});
   CHECK(run.fractions == std::vector<double>(5, 0.25));
   CHECK_FALSE(run.reached);
 }

@@ -91,6 +91,7 @@ class VectorStore : public VariantStore {
   void note_llm_reward(RowId call, double reward) override { rewards[call] = reward; }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void note_pool(RowId, const PoolReport& report) override { pools.push_back(report); }
+  void note_gain(RowId, const GainRecord& record) override { gains.push_back(record); }
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
 
@@ -102,6 +103,7 @@ class VectorStore : public VariantStore {
   std::vector<LlmReply> replies;    ///< in the order of calls
   std::map<RowId, double> rewards;  ///< by call
   std::vector<PoolReport> pools;
+  std::vector<GainRecord> gains;
   int begun = 0, ended = 0;
   std::string status, reason;
   std::optional<RowId> best_variant;

@@ -44,6 +44,14 @@ TEST_CASE("the view says the phase, how far it is, the best against baseline and
     CHECK(text.find(words) != std::string::npos);
 }
 
+TEST_CASE("the view says what may still be gained, once that is known") {
+  SearchView view = halfway();
+  CHECK(view_line(view).find("to gain") == std::string::npos);
+  view.progress.gain = RemainingGain{.expected = 0.004, .low = 0, .high = 0.012};
+  CHECK(view_line(view).find("still to gain: 0.4 % expected, 0 to 1.2 % with 90 % confidence") !=
+        std::string::npos);
+}
+
 TEST_CASE("the budget that is used up first decides how far a search is") {
   SearchView view = halfway();
   view.budgets.max_wall = std::chrono::seconds(60);

@@ -62,6 +62,14 @@ TEST_CASE("money is read with its currency or without") {
   CHECK(dollars("1e-05") == 1e-5);
 }
 
+TEST_CASE("shares are in percent, with the sign or without") {
+  for (const auto& [text, percent] : {std::pair("1%", 1.0), std::pair("0.5 %", 0.5), std::pair("2", 2.0)})
+    CHECK(parse_quantity(text, kPercent).value() == percent);
+  for (const char* wrong : {"0%", "101%", "1%%", "%", "1  %", "-1%", "one"})
+    CHECK_FALSE(parse_quantity(wrong, kPercent));
+  CHECK_THAT(error_of(parse_quantity("0", kPercent)), Catch::StartsWith("expected a share"));
+}
+
 TEST_CASE("sizes are powers of 1024") {
   CHECK(parse_quantity("512", kSize).value() == 512);
   CHECK(parse_quantity("4G", kSize).value() == 4096);

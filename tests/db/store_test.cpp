@@ -656,5 +656,30 @@ TEST_CASE("thousands of variants are summarised with work that grows as they do"
   }
 }
 
+TEST_CASE(
+    "what a search could still gain is stored with what it commits next, once for each number of "
+    "evaluations") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  Run run(*store);
+  const auto file = folder.file();
+  const auto note = [&](std::int64_t evaluations, double high) {
+    store->note_gain(
+        run.search,
+        {.evaluations = evaluations, .best_ns = 5e6, .gain = {.expected = high / 2, .low = 0, .high = high}});
+  };
+  note(10, 0.2);
+  CHECK(integer(file, "SELECT count(*) FROM verdicts") == 0);
+  run.commit(64);
+  note(10, 0.1);  // a search that continues says it again
+  note(20, 0.004);
+  store->end_search(run.search, "finished", "little left to gain", std::nullopt);
+  CHECK(integer(file, "SELECT count(*) FROM verdicts") == 2);
+  CHECK(real(file, "SELECT high_gain FROM verdicts WHERE evaluations = 10") == 0.1);
+  CHECK(integer(file, "SELECT evaluations FROM search_verdicts") == 20);
+  CHECK(real(file, "SELECT expected_gain FROM search_verdicts") == 0.002);
+  CHECK(intact(file));
+}
+
 }  // namespace
 }  // namespace ak::db::test

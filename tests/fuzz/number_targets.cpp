@@ -10,7 +10,7 @@ namespace ak::fuzz {
 namespace {
 
 constexpr QuantityRange kSizes{.kind = QuantityRange::Kind::size, .max = 1e9, .unit = "M"};
-constexpr std::array kKinds{QuantityRange{}, kMinutes, kSeconds, kDollars, kSizes};
+constexpr std::array kKinds{QuantityRange{}, kMinutes, kSeconds, kDollars, kSizes, kPercent};
 
 }  // namespace
 

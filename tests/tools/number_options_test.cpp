@@ -101,6 +101,7 @@ TEST_CASE("a limit that is no number, or money that is no amount, never becomes 
                                                         {"--max-minutes", "1e999"},
                                                         {"--max-tokens", "-1"},
                                                         {"--workers", "-1"},
+                                                        {"--stop-when-done", "0"},
                                                         {"--patience", "0"}}) {
     const ProgramResult result = box.generate({flag + "=" + value});
     INFO(flag << " " << value << "\n" << result.err);

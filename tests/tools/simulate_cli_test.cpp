@@ -104,6 +104,28 @@ TEST_CASE("the curves of a simulation are written as CSV and drawn") {
   CHECK(svg.find("<polyline") != std::string::npos);
 }
 
+TEST_CASE("a simulation says when searches would have stopped, and what they would have left") {
+  Sandbox box;
+  const std::string space = box.write("space.json", results());
+  const std::vector<std::string> arguments{"simulate",  space, "--strategy",       "bayesian",
+                                           "--repeats", "2",   "--budget",         "120",
+                                           "--devices", "2",   "--stop-when-done", "5%"};
+  std::vector<std::string> as_json = arguments;
+  as_json.emplace_back("--json");
+  const ProgramResult result = box.run(as_json);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json answer = parse_json(result.out);
+  CHECK(answer.at("devices") == 2);
+  CHECK(answer.at("least_gain").get<double>() == Approx(0.05));
+  const Json& stopped = answer.at("rows").at(0).at("stopped");
+  CHECK(stopped.at("share") == 1);
+  CHECK(stopped.at("evaluations").get<double>() < 120);
+  CHECK(stopped.at("left").get<double>() <= 0.05);
+  CHECK(stopped.at("wrong") == 0);
+  CHECK(box.run(arguments).out.find("Runs that stop when they can gain at most 5 %") != std::string::npos);
+}
+
 TEST_CASE("spaces are shown, checked against their definition and exported") {
   Sandbox box;
   const std::string space = box.write("space.json", results()), output = box.write("out.json", "");

@@ -73,6 +73,16 @@ void print_clock(const std::vector<app::SimulationRow>& rows, std::size_t worker
           row.serial_s && row.parallel_s ? fmt::format("{:.1f}", *row.serial_s / *row.parallel_s) : "-");
 }
 
+void print_stopped(const std::vector<app::SimulationRow>& rows, double least_gain, std::size_t width) {
+  fmt::print("\nRuns that stop when they can gain at most {:.2g} %\n", 100 * least_gain);
+  fmt::print("{:<{}}  {:<24}{:>10}{:>13}{:>10}{:>13}{:>15}\n", "space", width, "strategy", "stopped",
+             "evaluations", "left", "said less", "all verdicts");
+  for (const app::SimulationRow& row : rows)
+    fmt::print("{:<{}}  {:<24}{:>8.0f} %{:>13.0f}{:>8.2f} %{:>11.1f} %{:>13.1f} %\n", row.space, width,
+               row.strategy, 100 * row.stopped->share, row.stopped->evaluations, 100 * row.stopped->left,
+               100 * row.stopped->wrong, 100 * row.stopped->all_wrong);
+}
+
 void print_table(const std::vector<app::SimulationRow>& rows, const app::SimulationPlan& plan) {
   const auto shown = checkpoints(plan.budget);
   std::size_t width = 5;
@@ -98,6 +108,7 @@ void print_table(const std::vector<app::SimulationRow>& rows, const app::Simulat
     fmt::print("\n");
   }
   if (plan.compile_workers > 0) print_clock(rows, plan.compile_workers, width);
+  if (plan.least_gain) print_stopped(rows, *plan.least_gain, width);
 }
 
 Json number_or_null(std::optional<double> number) { return number ? Json(*number) : Json(); }
@@ -123,12 +134,20 @@ Json as_json(const std::vector<app::SimulationRow>& rows, const app::SimulationP
                     {"parallel_s", number_or_null(row.parallel_s)},
                     {"strategy_us", row.strategy_us},
                     {"proposal_times", times}});
+    if (row.stopped)
+      list.back()["stopped"] = {{"share", row.stopped->share},
+                                {"evaluations", row.stopped->evaluations},
+                                {"left", row.stopped->left},
+                                {"wrong", row.stopped->wrong},
+                                {"all_wrong", row.stopped->all_wrong}};
   }
   return {{"repeats", plan.repeats},
           {"budget", plan.budget},
           {"seed", plan.seed},
           {"prior", kPriors[static_cast<std::size_t>(plan.prior)]},
           {"compile_workers", plan.compile_workers},
+          {"devices", plan.devices},
+          {"least_gain", number_or_null(plan.least_gain)},
           {"target_fraction", app::kTargetFraction},
           {"rows", std::move(list)}};
 }
@@ -185,11 +204,17 @@ int run_simulate(const app::Arguments& arguments) {
       "reversed)");
   add_integer(app, "--compile-workers", {.min = 0, .max = 1000}, into(plan.compile_workers),
               "also replay by the clock, with so many builds at a time and one GPU");
+  add_integer(app, "--devices", {.max = 1000}, into(plan.devices),
+              "evaluate so many points at a time (default 1)");
+  std::optional<double> done;
+  add_quantity(app, "--stop-when-done", kPercent, into(done),
+               "report runs that stop when they can gain no more than this, and what they lose: 1%");
   app.add_flag("--json", outputs.json, "print JSON");
   app.add_option("--csv", outputs.csv, "write the curves to this file");
   app.add_option("--picture", outputs.plot, "draw the curves into this SVG file");
   if (!parse(app, arguments)) return 0;
   plan.strategies = strategies_named(names);
+  if (done) plan.least_gain = *done / 100;
   plan.prior =
       static_cast<app::SimulatedPrior>(std::ranges::find(kPriors, std::string_view(prior)) - kPriors.begin());
   for (const std::string& file : {outputs.csv, outputs.plot})

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/search/gain_chances.h"
+
+#include <algorithm>
+
+namespace ak::agent {
+namespace {
+
+constexpr double kLow = 0.05, kHigh = 0.95;
+
+/// The least gain that is not exceeded with this chance; linear between those of kGains.
+double quantile(const GainChances& chances, double chance) {
+  const auto above = static_cast<std::size_t>(std::ranges::lower_bound(chances, chance) - chances.begin());
+  if (above == 0) return 0;
+  if (above == chances.size()) return 1;
+  const double part = (chance - chances[above - 1]) / (chances[above] - chances[above - 1]);
+  return kGains[above - 1] + part * (kGains[above] - kGains[above - 1]);
+}
+
+}  // namespace
+
+void rule_out_gains(GainChances& chances, double most) {
+  for (std::size_t i = 0; i < kGains.size(); ++i)
+    if (kGains[i] >= most) chances[i] = 1;
+}
+
+RemainingGain summary_of(const GainChances& chances) {
+  RemainingGain gain{.expected = 0, .low = quantile(chances, kLow), .high = quantile(chances, kHigh)};
+  for (std::size_t i = 1; i < kGains.size(); ++i)
+    gain.expected += (kGains[i] - kGains[i - 1]) * (1 - (chances[i] + chances[i - 1]) / 2);
+  return gain;
+}
+
+}  // namespace ak::agent

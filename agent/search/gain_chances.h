@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "core/remaining_gain.h"
+
+namespace ak::agent {
+
+/// Shares of the best time that may still be gained, ascending (chosen: fine where searches stop).
+inline constexpr std::array kGains{0.0,  0.0005, 0.001, 0.002, 0.003, 0.004, 0.005, 0.0075,
+                                   0.01, 0.0125, 0.015, 0.02,  0.025, 0.03,  0.04,  0.05,
+                                   0.06, 0.08,   0.1,   0.125, 0.15,  0.2,   0.25,  0.3,
+                                   0.4,  0.5,    0.6,   0.7,   0.8,   0.9,   1.0};
+
+/// Of each of kGains, the chance that nothing without an answer gains more. Ascends to 1.
+using GainChances = std::array<double, kGains.size()>;
+
+/// Nothing gains more than `most`.
+void rule_out_gains(GainChances& chances, double most);
+/// Mean, and the quantiles of 5 % and 95 %.
+[[nodiscard]] RemainingGain summary_of(const GainChances& chances);
+
+}  // namespace ak::agent
