@@ -3,13 +3,11 @@
   "tunables": {
     "QUERIES": {"values": [64, 96, 112, 128], "default": 64},
     "DOUT_STAGES": {"values": [1, 2], "default": 2},
-    "HEADS": {"values": [1, 2, 4, 8, 32], "default": 2},
-    "ORDERED": {"values": [0, 1], "default": 1}
+    "HEADS": {"values": [1, 2, 4, 8, 32], "default": 2}
   },
   "constraints": [
     "ARCH == 90",
     "D <= 128",
-    "ORDERED or not deterministic",
     "QUERIES <= (64 if D == 128 else 128)",
     "SHARED <= 232448"
   ],
@@ -20,7 +18,7 @@
   "workspace": [
     {"name": "rows", "dtype": "float32", "count": "B * H * TILES * QUERIES * 2"},
     {"name": "sums", "dtype": "float32", "count": "B * H * TILES * QUERIES * D", "init": "zero"},
-    {"name": "turns", "dtype": "int32", "count": "B * H * TILES * 8 * ORDERED", "init": "zero"}
+    {"name": "turns", "dtype": "int32", "count": "B * H * TILES * 8", "init": "zero"}
   ],
   "tensor_maps": [
     {"name": "map_q", "tensor": "q", "dtype": "dtype", "swizzle": "128B", "dims": ["D", "S", "B * H"],
@@ -61,7 +59,7 @@
 //   dout v   p^T dout   k^T ds^T   ds^T q   q k of the next step
 // with the exponentials during the first, ds during the second, and dq on its way out during the last two. One barrier a
 // step, for ds. A warp's share of dq lies in the order of its registers, in shared memory and in `sums`, and is one bulk
-// addition; a last launch brings it into rows and rounds. ORDERED: blocks add in the order of their keys, which a word in
+// addition; a last launch brings it into rows and rounds. Blocks add in the order of their keys, which a word in
 // memory for each warp's share lets through, so that the bytes are always the same.
 // Follows Dao, FlashAttention-2, arXiv:2307.08691, and Shah et al., FlashAttention-3, arXiv:2407.08608.
 #include <cuda.h>
@@ -83,7 +81,6 @@
 constexpr int QUERIES = 64;
 constexpr int DOUT_STAGES = 2;
 constexpr int HEADS = 2;
-constexpr int ORDERED = 0;
 constexpr int D = 128;
 constexpr bool CAUSAL = false;
 using scalar_t = __nv_bfloat16;
@@ -326,7 +323,7 @@ struct Sums {
     return static_cast<long long>(index) * WARPS + threadIdx.x / 32;
   }
   __device__ __forceinline__ void end_last() {
-    if (ORDERED && last >= 0) pass_turn(turns + place(last));
+    if (last >= 0) pass_turn(turns + place(last));
     ak::wait_stores_read<0>();
   }
   __device__ __forceinline__ void add(const float (&share)[DQ_COLUMNS / 2], u32 from, int index, int rank) {
@@ -342,7 +339,7 @@ struct Sums {
     ak::fence_shared_writes();
     __syncwarp();
     if (lane != 0) return;
-    if (ORDERED) wait_turn(turns + place(index), rank);
+    wait_turn(turns + place(index), rank);
     last = index;
     bulk_add(sums + place(index) * SHARE, from, SHARE * 4);
     ak::commit_stores();
