@@ -10,5 +10,4 @@ werror=OFF
 cmake --preset release -DBUILD_TESTING=ON -DAK_WERROR=$werror >/dev/null
 cmake --build --preset release
 python3 scripts/build_times.py build/release --budget
-# One more than cores: a test often waits for a process or a clock.
-ctest --preset release --parallel "$(($(nproc) + 1))" "$@"
+ctest --preset release --parallel "$(nproc)" "$@"
