@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of a linear layer on Hopper from registers to results of 16 bits, finished by the threads that have them.
+// Sums of a linear layer on Hopper to 16-bit results, finished by the threads that have them.
 //
 // CONSUMERS warp groups have BM rows and 64 * BLOCKS lines each. K_GROUPS of them have the same lines, and SPLIT_K blocks
 // of a cluster the same tile: these are the parties of a tile. Each finishes a share of its rows (some none, where the
