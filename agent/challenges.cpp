@@ -54,9 +54,9 @@ bool Challenges::settle(const EvaluationResult& result, const std::optional<Pair
   return true;
 }
 
-void Challenges::settle_rest() {
+void Challenges::settle_rest(bool may_race) {
   const auto deadline = context_.clock.now() + kComparisonTime;
-  if (!settle_until(deadline)) return;
+  if (!settle_until(deadline) || !may_race || progress_.note_interrupt()) return;
   champion_.race();
   static_cast<void>(settle_until(deadline));
 }

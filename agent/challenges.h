@@ -23,8 +23,9 @@ class Challenges {
   [[nodiscard]] bool in_flight() const { return comparison_.has_value(); }
   /// True when the evaluation was the comparison: it is recorded, and decides about the lead.
   [[nodiscard]] bool take(Completed& completed);
-  /// Decides all that is left, and a race of those that follow closely, within half a minute and until someone asks to stop.
-  void settle_rest();
+  /// Decides all that is left, and, where it may, a race of those that follow closely: a suspended search goes on later.
+  /// Takes half a minute at most, and ends when someone asks to stop.
+  void settle_rest(bool may_race);
 
  private:
   /// False when the time was over or someone asked to stop.

@@ -55,7 +55,8 @@ bool Champion::may_be_faster(const Entry& entry) const {
   if (!result.score_ns || !score_ns_ || result.outcome.status == Status::duplicate) return false;
   double low = 1;  // of its time
   for (const Measurement& measurement : result.measurements)
-    if (measurement.role == MeasurementRole::candidate && measurement.median_ns > 0)
+    if (measurement.role == MeasurementRole::candidate && measurement.median_ns > 0 &&
+        measurement.ci_low_ns > 0)
       low = std::min(low, measurement.ci_low_ns / measurement.median_ns);
   return *result.score_ns * low < *score_ns_;
 }
@@ -103,7 +104,11 @@ void Champion::race() {
 
 const Completed* Champion::next_challenger() {
   AK_ASSERT(!contender_, "one challenge at a time");
-  std::erase_if(challengers_, [&](const Entry& entry) { return !entry.raced && !seems_faster(entry); });
+  std::erase_if(challengers_, [&](const Entry& entry) {
+    // Who leads may have changed since the race began.
+    const bool settled = best_ && (entry.iteration == best_->iteration || beaten_.contains(entry.iteration));
+    return entry.raced ? settled : !seems_faster(entry);
+  });
   if (challengers_.empty()) return nullptr;
   contender_ = std::move(challengers_.front());
   challengers_.erase(challengers_.begin());

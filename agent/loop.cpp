@@ -29,7 +29,7 @@ class Run {
 
   void search();
   void drain();
-  void settle_challenges() { challenges_.settle_rest(); }
+  void settle_challenges() { challenges_.settle_rest(!result_.suspended); }
   void confirm();
   [[nodiscard]] LoopResult finish();
   void abandon(std::string_view reason);

@@ -219,12 +219,15 @@ void Proposals::give_up(const Proposal& proposal) {
 std::optional<GainChances> Proposals::gain_chances(double best_ns) {
   GainChances all;
   all.fill(1);
+  bool any = false;
   for (const TemplateSearch& search : searches_) {
     if (search.strategy == nullptr) continue;
+    any = true;
     const auto chances = search.strategy->gain_chances(best_ns);
     if (!chances) return std::nullopt;
     for (std::size_t i = 0; i < all.size(); ++i) all[i] *= (*chances)[i];
   }
+  if (!any) return std::nullopt;  // nothing is known of what others will propose
   return all;
 }
 

@@ -76,7 +76,7 @@ take_turns() {  # PART
     search=$(search_of "$1" "$run")
     [ -n "$search" ] || { say "$1: $run has no kernel"; continue; }
     "$program" baselines "search:$search" --db "$out/$1/experiment.db" --baselines eager,cudnn --rounds 12 --no-libraries \
-      --unaudited --json > "$out/$1/$run.turns.json.tmp" 2> "$out/$1/$run.turns.log" || say "$1: turns of $run: exit code $?"
+      --unaudited --json > "$out/$1/$run.turns.json.tmp" 2> "$out/$1/$run.turns.log" || { say "$1: turns of $run: exit code $?"; continue; }
     mv "$out/$1/$run.turns.json.tmp" "$out/$1/$run.turns.json"
     say "$1: turns of $run taken"
   done

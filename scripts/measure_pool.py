@@ -110,7 +110,8 @@ def workers_of(parent):
 def kill_workers(out, evaluations):
     database = out / "kills.db"
     search = subprocess.Popen(command(out, "softmax", "cuda:all", evaluations, database),
-                              env=dict(environment(out), ALPHAKERNEL_CACHE=str(out / "kills.cache")), stderr=subprocess.PIPE, text=True)
+                              env=dict(environment(out), ALPHAKERNEL_CACHE=str(out / "kills.cache")),
+                              stderr=(out / "kills.log").open("w"))
     numbers, kills = random.Random(1), 0
     while search.poll() is None:
         time.sleep(numbers.uniform(1.5, 4))
@@ -121,7 +122,6 @@ def kill_workers(out, evaluations):
                 kills += 1
             except ProcessLookupError:
                 pass
-    (out / "kills.log").write_text(search.stderr.read())
     with sqlite3.connect(database) as rows:
         twice = rows.execute("SELECT count(*) FROM (SELECT proposal_id FROM evaluations WHERE proposal_id IS NOT NULL "
                              "GROUP BY proposal_id HAVING count(*) > 1)").fetchone()[0]

@@ -27,7 +27,7 @@ namespace {
 // microseconds).
 constexpr std::uint32_t kTriedShapes = 64;
 // Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
-constexpr int kHeldOutTimed = 16;
+constexpr std::size_t kHeldOutTimed = 16;
 constexpr std::uint64_t kCellStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21;
 
 /// A tuned point, and what is known of it.
@@ -108,11 +108,17 @@ class SetMaking {
     for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = std::move(drawn.times_ns[i]);
   }
 
-  /// Points were left out since the shapes were drawn: without those that no other takes.
+  /// Without those that the widest fallback has no time on: a set of it alone has to be possible, also after points were
+  /// left out.
   void keep_drawn_that_are_taken() {
+    if (drawn_.empty()) return;
+    const auto widest = std::ranges::max_element(known_, {}, [](const KnownCandidate& one) {
+      const auto is_timed = [](double ns) { return std::isfinite(ns); };
+      return one.takes_every_shape ? std::ranges::count_if(one.drawn_ns, is_timed) : -1;
+    });
+    const std::vector<double> widest_ns = widest->drawn_ns;
     for (std::size_t shape = drawn_.size(); shape-- > 0;) {
-      const auto takes = [&](const KnownCandidate& one) { return std::isfinite(one.drawn_ns[shape]); };
-      if (std::ranges::any_of(known_, takes)) continue;
+      if (std::isfinite(widest_ns[shape])) continue;
       const auto at = static_cast<std::ptrdiff_t>(shape);
       drawn_.erase(drawn_.begin() + at);
       for (KnownCandidate& one : known_) one.drawn_ns.erase(one.drawn_ns.begin() + at);
@@ -358,8 +364,13 @@ class SetMaking {
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
   void measure_regret(MemberMeasurements& measurements) {
-    const std::vector<Workload> shapes = codegen::sample_held_out(
-        *run_.problem, measurements.device().kind, kHeldOutTimed, agent::derive_seed(seed_, kRegretStream));
+    std::vector<Workload> shapes = codegen::sample_held_out(*run_.problem, measurements.device().kind,
+                                                            static_cast<int>(kHeldOutTimed + drawn_.size()),
+                                                            agent::derive_seed(seed_, kRegretStream));
+    std::erase_if(shapes, [&](const Workload& shape) {
+      return std::ranges::find(drawn_, shape.axes, &Workload::axes) != drawn_.end();
+    });
+    if (shapes.size() > kHeldOutTimed) shapes.resize(kHeldOutTimed);
     if (shapes.empty()) return;
     tell(fmt::format("measuring the choice on {} shapes never seen", shapes.size()));
     std::vector<MemberTimes> members;

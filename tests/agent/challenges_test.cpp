@@ -40,7 +40,7 @@ struct Duel {
 
 TEST_CASE("a challenger that wins in pairs takes the lead, is recorded and announced") {
   Duel duel(timed_in_pairs(900, 1'000));
-  duel.challenges->settle_rest();
+  duel.challenges->settle_rest(true);
   CHECK(duel.leader() == 2);
   REQUIRE(duel.world.device.requests.size() == 1);
   REQUIRE(duel.world.device.requests[0].rival);
@@ -53,19 +53,19 @@ TEST_CASE("a challenger that wins in pairs takes the lead, is recorded and annou
 
 TEST_CASE("a challenger that loses stays behind") {
   Duel duel(timed_in_pairs(1'010, 1'000));
-  duel.challenges->settle_rest();
+  duel.challenges->settle_rest(true);
   CHECK(duel.leader() == 1);
   CHECK(duel.announced.empty());
 }
 
 TEST_CASE("a challenger found wrong never leads, and a champion found wrong loses the lead") {
   Duel wrong(failed(Status::incorrect));
-  wrong.challenges->settle_rest();
+  wrong.challenges->settle_rest(true);
   CHECK(wrong.leader() == 1);
   EvaluationResult champion_fault = failed(Status::incorrect);
   champion_fault.rival_failed = true;
   Duel fallen(champion_fault);
-  fallen.challenges->settle_rest();
+  fallen.challenges->settle_rest(true);
   CHECK(fallen.leader() == 2);
   CHECK(fallen.world.store.rows.back().point.at("X") == 1);  // whose outcome it is
 }
@@ -84,7 +84,7 @@ TEST_CASE("who asks to stop does not wait for a comparison") {
   Duel duel(timed_in_pairs(900, 1'000));
   duel.world.device.duration = [](const EvaluationRequest&) { return std::chrono::minutes(1); };
   duel.stop = true;
-  duel.challenges->settle_rest();
+  duel.challenges->settle_rest(true);
   CHECK(duel.world.device.cancelled == 1);
   CHECK_FALSE(duel.challenges->in_flight());
   CHECK(duel.leader() == 1);
@@ -94,7 +94,7 @@ TEST_CASE("who asks to stop does not wait for a comparison") {
 TEST_CASE("a comparison that takes too long at the end is given up") {
   Duel duel(timed_in_pairs(900, 1'000));
   duel.world.device.duration = [](const EvaluationRequest&) { return std::chrono::minutes(1); };
-  duel.challenges->settle_rest();
+  duel.challenges->settle_rest(true);
   CHECK(duel.world.device.cancelled == 1);
   CHECK(duel.leader() == 1);
 }
