@@ -215,17 +215,18 @@ void Proposals::give_up(const Proposal& proposal) {
   if (const auto& strategy = searches_[proposal.template_index].strategy) strategy->give_up(proposal.point);
 }
 
-/// The spaces know nothing of one another.
 std::optional<GainChances> Proposals::gain_chances(double best_ns) {
   GainChances all;
-  all.fill(1);
   bool any = false;
   for (const TemplateSearch& search : searches_) {
     if (search.strategy == nullptr) continue;
     any = true;
     const auto chances = search.strategy->gain_chances(best_ns);
     if (!chances) return std::nullopt;
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] *= (*chances)[i];
+    for (std::size_t i = 0; i < kGains.size(); ++i) {
+      all.cautious[i] *= chances->cautious[i];
+      all.sure[i] = std::min(all.sure[i], chances->sure[i]);
+    }
   }
   if (!any) return std::nullopt;  // nothing is known of what others will propose
   return all;

@@ -14,11 +14,24 @@ inline constexpr std::array kGains{0.0,  0.0005, 0.001, 0.002, 0.003, 0.004, 0.0
                                    0.4,  0.5,    0.6,   0.7,   0.8,   0.9,   1.0};
 
 /// Of each of kGains, the chance that nothing without an answer gains more. Ascends to 1.
-using GainChances = std::array<double, kGains.size()>;
+using GainCurve = std::array<double, kGains.size()>;
+
+/// How alike points are that have no answer decides how much the best of them gains, and is only known within bounds.
+struct GainChances {
+  GainCurve cautious = all_ones();  ///< expects too much rather than too little
+  GainCurve sure = all_ones();      ///< expects too little rather than too much
+
+ private:
+  static constexpr GainCurve all_ones() {
+    GainCurve curve{};
+    curve.fill(1);
+    return curve;
+  }
+};
 
 /// Nothing gains more than `most`.
 void rule_out_gains(GainChances& chances, double most);
-/// Mean, and the quantiles of 5 % and 95 %.
+/// The quantile of 5 % where sure, that of 95 % where cautious, and the geometric mean of the means.
 [[nodiscard]] RemainingGain summary_of(const GainChances& chances);
 
 }  // namespace ak::agent

@@ -145,6 +145,9 @@ StoppedRuns stopped_runs(const std::vector<Run>& runs, double least_gain) {
     for (const auto& verdict : run.verdicts) {
       ++verdicts;
       stopped.all_wrong += verdict.left > verdict.gain.high ? 1 : 0;
+      stopped.all_too_sure += verdict.left < verdict.gain.low ? 1 : 0;
+      stopped.expected += verdict.gain.expected;
+      stopped.all_left += verdict.left;
     }
     const auto last = std::ranges::find_if(
         run.verdicts, [&](const auto& verdict) { return verdict.gain.high <= least_gain; });
@@ -156,7 +159,8 @@ StoppedRuns stopped_runs(const std::vector<Run>& runs, double least_gain) {
   }
   stopped.share = count / static_cast<double>(runs.size());
   for (double* mean : {&stopped.evaluations, &stopped.left, &stopped.wrong}) *mean /= std::max(count, 1.0);
-  stopped.all_wrong /= std::max(verdicts, 1.0);
+  for (double* mean : {&stopped.all_wrong, &stopped.all_too_sure, &stopped.expected, &stopped.all_left})
+    *mean /= std::max(verdicts, 1.0);
   return stopped;
 }
 
@@ -218,7 +222,11 @@ std::optional<StoppedRuns> all_stopped(const std::vector<SimulationRow>& rows) {
     all.evaluations += own.share * own.evaluations;
     all.left += own.share * own.left;
     all.wrong += own.share * own.wrong;
-    all.all_wrong += own.all_wrong / static_cast<double>(rows.size());
+    const auto count = static_cast<double>(rows.size());
+    all.all_wrong += own.all_wrong / count;
+    all.all_too_sure += own.all_too_sure / count;
+    all.expected += own.expected / count;
+    all.all_left += own.all_left / count;
   }
   for (double* mean : {&all.evaluations, &all.left, &all.wrong})
     if (all.share > 0) *mean /= all.share;

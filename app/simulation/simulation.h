@@ -53,6 +53,9 @@ struct StoppedRuns {
   double wrong = 0;        ///< share of those that could have gained more than they said
   double all_wrong =
       0;  ///< share of all verdicts of all runs, whether they stopped or not, that said too little
+  double all_too_sure = 0;  ///< share of all that said that more can be gained than could
+  double expected = 0,
+         all_left = 0;  ///< means over all verdicts: what they expected, and what could be gained
 };
 
 /// What the runs of one strategy gave, over one space or over all.

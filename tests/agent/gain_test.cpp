@@ -25,11 +25,14 @@ MeasuredSpace valley() {
 
 TEST_CASE("what may be gained is summed up by its mean and its quantiles") {
   GainChances chances;
-  chances.fill(1);
   CHECK(summary_of(chances).high == 0);
   CHECK(summary_of(chances).expected == 0);
-  // Uniform between nothing and everything.
-  chances = kGains;
+  // Uniform between nothing and everything where cautious, and nothing where sure.
+  chances.cautious = kGains;
+  CHECK(summary_of(chances).low == 0);
+  CHECK(summary_of(chances).expected == 0);
+  CHECK(summary_of(chances).high == Approx(0.95));
+  chances.sure = kGains;
   const RemainingGain uniform = summary_of(chances);
   CHECK(uniform.expected == Approx(0.5));
   CHECK(uniform.low == Approx(0.05));
@@ -49,12 +52,14 @@ TEST_CASE("a search says what it may still gain: much at first, then little, and
     REQUIRE(run.verdicts.size() == 15);  // none before the twentieth answer
     CHECK(run.verdicts.front().evaluations == 20);
     CHECK(run.verdicts.front().gain.high > 0.01);
-    int wrong = 0;
+    int wrong = 0, too_sure = 0;
     for (const auto& [evaluations, gain, left] : run.verdicts) {
       wrong += left > gain.high ? 1 : 0;
+      too_sure += left < gain.low ? 1 : 0;
       CHECK((gain.low <= gain.high && gain.expected <= 1));
     }
     CHECK(wrong <= 1);  // of 15, as one in twenty may be
+    CHECK(too_sure <= 1);
   }
   CHECK(replay(space, *find_strategy("portfolio"), 3, {.budget = 160, .verdicts = true})
             .verdicts.back()

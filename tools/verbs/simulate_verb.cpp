@@ -139,7 +139,10 @@ Json as_json(const std::vector<app::SimulationRow>& rows, const app::SimulationP
                                 {"evaluations", row.stopped->evaluations},
                                 {"left", row.stopped->left},
                                 {"wrong", row.stopped->wrong},
-                                {"all_wrong", row.stopped->all_wrong}};
+                                {"all_wrong", row.stopped->all_wrong},
+                                {"all_too_sure", row.stopped->all_too_sure},
+                                {"all_expected", row.stopped->expected},
+                                {"all_left", row.stopped->all_left}};
   }
   return {{"repeats", plan.repeats},
           {"budget", plan.budget},
