@@ -49,6 +49,11 @@ bool Champion::seems_faster(const Entry& entry) const {
   return score_ns && (!score_ns_ || *score_ns <= *score_ns_ * (1 - kMinGain));
 }
 
+/// It leads, or has lost against who leads or led.
+bool Champion::is_settled(const Entry& entry) const {
+  return beaten_.contains(entry.iteration) || (best_ && entry.iteration == best_->iteration);
+}
+
 /// The 95 % interval of its time reaches below the champion's.
 bool Champion::may_be_faster(const Entry& entry) const {
   const EvaluationResult& result = entry.completed.result;
@@ -95,8 +100,7 @@ void Champion::race() {
   if (!noisy_ || !best_ || ranking_.front().predicted) return;
   std::size_t raced = 0;
   for (const Entry& entry : ranking_) {
-    const auto is_this = [&](const Entry& other) { return other.iteration == entry.iteration; };
-    if (is_this(*best_) || beaten_.contains(entry.iteration) || !may_be_faster(entry)) continue;
+    if (is_settled(entry) || !may_be_faster(entry)) continue;
     if (raced++ >= kMaxRaced) return;
     challengers_.insert(std::ranges::upper_bound(challengers_, entry, faster), entry)->raced = true;
   }
@@ -104,11 +108,9 @@ void Champion::race() {
 
 const Completed* Champion::next_challenger() {
   AK_ASSERT(!contender_, "one challenge at a time");
-  std::erase_if(challengers_, [&](const Entry& entry) {
-    // Who leads may have changed since the race began.
-    const bool settled = best_ && (entry.iteration == best_->iteration || beaten_.contains(entry.iteration));
-    return entry.raced ? settled : !seems_faster(entry);
-  });
+  // Who leads may have changed since a race began.
+  std::erase_if(challengers_,
+                [&](const Entry& entry) { return entry.raced ? is_settled(entry) : !seems_faster(entry); });
   if (challengers_.empty()) return nullptr;
   contender_ = std::move(challengers_.front());
   challengers_.erase(challengers_.begin());

@@ -94,6 +94,7 @@ class Champion {
   [[nodiscard]] static bool faster(const Entry& a, const Entry& b);
   [[nodiscard]] const Entry& first_of_ranking() const;
   [[nodiscard]] bool seems_faster(const Entry& entry) const;
+  [[nodiscard]] bool is_settled(const Entry& entry) const;
   [[nodiscard]] bool may_be_faster(const Entry& entry) const;
   [[nodiscard]] bool beats(const Entry& entry) const;
   void lead(Entry entry);

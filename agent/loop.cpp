@@ -19,7 +19,6 @@
 namespace ak::agent {
 namespace {
 
-constexpr std::int64_t kJudgedEvery = 10;  // evaluations: it takes as long as ten proposals (chosen)
 constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
 
 /// One call of run_loop: the parts of a search, and the order in which they have their turn.

@@ -29,8 +29,8 @@ SEARCHES = {"softmax": ["--algorithm", "softmax", "--dtype", "float32", "--shape
             "gemm": ["--algorithm", "gemm", "--dtype", "bf16", "--shape", "M=2048,N=2048,K=2048"]}
 
 
-def environment(out):
-    return dict(os.environ, ALPHAKERNEL_CACHE=str(out / "cache"), ALPHAKERNEL_CONFIG=str(out / "config.json"))
+def environment(out, cache="cache"):
+    return dict(os.environ, ALPHAKERNEL_CACHE=str(out / cache), ALPHAKERNEL_CONFIG=str(out / "config.json"))
 
 
 def command(out, name, device, evaluations, database):
@@ -42,7 +42,8 @@ def counted(database):
     """Evaluations of the search, the seconds from the first submission to the last commit, and how many each GPU did."""
     with sqlite3.connect(database) as rows:
         arms = ("SELECT e.id, e.status, e.device_id, julianday(e.ended_at) * 86400, e.total_ms FROM evaluations e "
-                "JOIN proposals p ON p.id = e.proposal_id WHERE p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', 'profile') ORDER BY e.id")
+                "JOIN proposals p ON p.id = e.proposal_id WHERE p.arm NOT IN ('held_out', 'comparison', 'examination', 'final', "
+                "'profile') ORDER BY e.id")
         found = rows.execute(arms).fetchall()
     first = min(end - (total or 0) / 1000 for _, _, _, end, total in found)
     last = max(end for _, _, _, end, _ in found)
@@ -59,11 +60,10 @@ def measure_rates(out, evaluations):
         for device in ("cuda:0", "cuda:all"):
             database = out / f"{name}_{device.replace(':', '_')}.db"
             # A build cache of its own: the second search would find what the first one compiled.
-            own = dict(environment(out), ALPHAKERNEL_CACHE=str(database) + ".cache")
             began = time.monotonic()
-            ended = subprocess.run(command(out, name, device, evaluations, database), env=own, check=False, stderr=subprocess.PIPE,
-                                   text=True)
-            (out / f"{database.stem}.log").write_text(ended.stderr)
+            with open(out / f"{database.stem}.log", "w") as log:
+                ended = subprocess.run(command(out, name, device, evaluations, database), env=environment(out, database.name + ".cache"),
+                                       check=False, stderr=log)
             one = counted(database)
             table.append({"search": name, "device": device, "exit": ended.returncode, "evaluations": one["evaluations"],
                           "seconds": f"{one['seconds']:.1f}", "an_hour": f"{3600 * one['evaluations'] / one['seconds']:.0f}",
@@ -92,7 +92,7 @@ def time_on_each(out, gpus):
 
 
 def workers_of(parent):
-    """Device workers below a process: (process, arguments)."""
+    """Processes of the device workers below a process."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -109,9 +109,9 @@ def workers_of(parent):
 
 def kill_workers(out, evaluations):
     database = out / "kills.db"
-    search = subprocess.Popen(command(out, "softmax", "cuda:all", evaluations, database),
-                              env=dict(environment(out), ALPHAKERNEL_CACHE=str(out / "kills.cache")),
-                              stderr=(out / "kills.log").open("w"))
+    with open(out / "kills.log", "w") as log:
+        search = subprocess.Popen(command(out, "softmax", "cuda:all", evaluations, database), env=environment(out, "kills.cache"),
+                                  stderr=log)
     numbers, kills = random.Random(1), 0
     while search.poll() is None:
         time.sleep(numbers.uniform(1.5, 4))

@@ -13,6 +13,9 @@ inline constexpr std::array kGains{0.0,  0.0005, 0.001, 0.002, 0.003, 0.004, 0.0
                                    0.06, 0.08,   0.1,   0.125, 0.15,  0.2,   0.25,  0.3,
                                    0.4,  0.5,    0.6,   0.7,   0.8,   0.9,   1.0};
 
+/// A search says so often, in evaluations, what it may still gain: that takes as long as ten proposals (chosen).
+inline constexpr int kJudgedEvery = 10;
+
 /// Of each of kGains, the chance that nothing without an answer gains more. Ascends to 1.
 using GainCurve = std::array<double, kGains.size()>;
 

@@ -28,8 +28,6 @@ TuningParameter with_integers(TuningParameter parameter) {
   return parameter;
 }
 
-constexpr std::size_t kJudgedEvery = 10;  // as a search does
-
 /// A point in flight.
 struct Asked {
   TunableValues point;

@@ -116,13 +116,22 @@ class SetMaking {
       const auto is_timed = [](double ns) { return std::isfinite(ns); };
       return one.takes_every_shape ? std::ranges::count_if(one.drawn_ns, is_timed) : -1;
     });
-    const std::vector<double> widest_ns = widest->drawn_ns;
-    for (std::size_t shape = drawn_.size(); shape-- > 0;) {
-      if (std::isfinite(widest_ns[shape])) continue;
+    keep_shapes_of(
+        *widest, drawn_, [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
+  }
+
+  /// Without the shapes that `one` has no time on, for all candidates; which they were. @param times of a candidate
+  template <class Times>
+  std::vector<Workload> keep_shapes_of(KnownCandidate& one, std::vector<Workload>& shapes, Times times) {
+    std::vector<Workload> left_out;
+    for (std::size_t shape = shapes.size(); shape-- > 0;) {
+      if (std::isfinite(times(one)[shape])) continue;
       const auto at = static_cast<std::ptrdiff_t>(shape);
-      drawn_.erase(drawn_.begin() + at);
-      for (KnownCandidate& one : known_) one.drawn_ns.erase(one.drawn_ns.begin() + at);
+      left_out.push_back(std::move(shapes[shape]));
+      shapes.erase(shapes.begin() + at);
+      for (KnownCandidate& other : known_) times(other).erase(times(other).begin() + at);
     }
+    return left_out;
   }
 
   /// What was measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed
@@ -208,14 +217,10 @@ class SetMaking {
     });
     if (widest == known_.end()) return;
     widest->takes_every_shape = true;
-    for (std::size_t shape = shapes_.size(); shape-- > 0;) {
-      if (std::isfinite(widest->times.times_ns[shape])) continue;
-      report_.notes.push_back(
-          fmt::format("{} is left out: the fallback does not take it", shapes_[shape].name));
-      const auto at = static_cast<std::ptrdiff_t>(shape);
-      shapes_.erase(shapes_.begin() + at);
-      for (KnownCandidate& one : known_) one.times.times_ns.erase(one.times.times_ns.begin() + at);
-    }
+    const auto left_out = keep_shapes_of(
+        *widest, shapes_, [](KnownCandidate & one) -> auto& { return one.times.times_ns; });
+    for (const Workload& shape : left_out)
+      report_.notes.push_back(fmt::format("{} is left out: the fallback does not take it", shape.name));
   }
 
   /// The smallest set whose members pass on corners, edges and drawn shapes of their cells.

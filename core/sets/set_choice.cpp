@@ -2,6 +2,7 @@
 #include "core/sets/set_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -24,9 +25,10 @@ using Members = std::vector<std::size_t>;
 struct RatedMembers {
   Members members;
   double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1;
-
-  [[nodiscard]] double whole_ratio() const { return mean_ratio * drawn_ratio; }
 };
+
+/// What sets are ranked by: of members or of a choice.
+constexpr auto whole_ratio = [](const auto& one) { return one.mean_ratio * one.drawn_ratio; };
 
 class SetSearch {
  public:
@@ -57,8 +59,7 @@ class SetSearch {
       base = rated.front().members;
       if (const auto choice = shortest_rule(rated)) return *choice;
       SetChoice choice = with_rule(rated.front().members);
-      if (!nearest || choice.mean_ratio * choice.drawn_ratio < nearest->mean_ratio * nearest->drawn_ratio)
-        nearest = std::move(choice);
+      if (!nearest || whole_ratio(choice) < whole_ratio(*nearest)) nearest = std::move(choice);
     }
     AK_ASSERT(nearest.has_value(), "a single candidate is a set");
     nearest->within_limits = false;
@@ -99,19 +100,18 @@ class SetSearch {
   template <class Chosen>
   [[nodiscard]] RatedMembers rated(const Members& members, Chosen chosen_ns) const {
     double worst = 1;
-    const auto mean_of = [&](std::size_t first, std::size_t end, double& largest) {
-      double sum = 0, weight = 0;
-      for (std::size_t shape = first; shape < end; ++shape) {
-        const double ratio = chosen_ns(shape) / best_ns_[shape];
-        sum += weights_[shape] * std::log(ratio);
-        weight += weights_[shape];
-        largest = std::max(largest, ratio);
-      }
-      return weight > 0 ? std::exp(sum / weight) : 1.0;
+    std::array<double, 2> sums{}, weights{};  // of shapes asked for, and of drawn ones
+    for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
+      const double ratio = chosen_ns(shape) / best_ns_[shape];
+      const std::size_t kind = shape < asked_ ? 0 : 1;
+      sums[kind] += weights_[shape] * std::log(ratio);
+      weights[kind] += weights_[shape];
+      if (shape < asked_) worst = std::max(worst, ratio);
+    }
+    const auto mean = [&](std::size_t kind) {
+      return weights[kind] > 0 ? std::exp(sums[kind] / weights[kind]) : 1.0;
     };
-    double drawn_worst = 1;
-    const double mean = mean_of(0, asked_, worst), drawn = mean_of(asked_, weights_.size(), drawn_worst);
-    return {members, mean, worst, drawn};
+    return {members, mean(0), worst, mean(1)};
   }
 
   [[nodiscard]] RatedMembers rated(const Members& members) const {
@@ -127,7 +127,7 @@ class SetSearch {
     std::vector<RatedMembers> list;
     const auto add = [&](const Members& members) {
       if (may_be(members))
-        if (RatedMembers one = rated(members); std::isfinite(one.whole_ratio()))
+        if (RatedMembers one = rated(members); std::isfinite(whole_ratio(one)))
           list.push_back(std::move(one));
     };
     double combinations = 1;
@@ -137,7 +137,7 @@ class SetSearch {
       add_combinations(0, size, {}, add);
     else
       add_extensions(base, add);
-    std::ranges::stable_sort(list, {}, &RatedMembers::whole_ratio);
+    std::ranges::stable_sort(list, {}, whole_ratio);
     return list;
   }
 
@@ -187,7 +187,7 @@ class SetSearch {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (!candidates_[members[i]].takes_every_shape) continue;
-      const double mean = rated({members[i]}).whole_ratio();
+      const double mean = whole_ratio(rated({members[i]}));
       if (!fallback || mean < least) least = mean, fallback = i;
     }
     return fallback.value();
