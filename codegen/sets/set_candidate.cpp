@@ -31,10 +31,20 @@ std::string estimate_text(const SetRule& rule, const MemberPlan& plan, std::size
   return fmt::format("({}) if {} else {}", time, plan.takes(), never);
 }
 
-/// "3 if M == 64 else 1 if ESTIMATE_1 <= min(ESTIMATE_2, ESTIMATE_3) else 2 if ESTIMATE_2 <= ESTIMATE_3 else 3"
+/// "(M == 64) or (M == 96)": the rows of a member; empty where it has none.
+std::string rows_of(const SetRule& rule, std::size_t member) {
+  std::vector<std::string> conditions;
+  for (const RuleRow& row : rule.rows)
+    if (row.member == member) conditions.push_back(fmt::format("({})", row.condition()));
+  return fmt::format("{}", fmt::join(conditions, " or "));
+}
+
+/// "3 if (M == 64) else 1 if ESTIMATE_1 <= min(ESTIMATE_2, ESTIMATE_3) else 2 if ESTIMATE_2 <= ESTIMATE_3 else 3"
 std::string member_expression(const SetRule& rule, std::size_t members) {
   std::string text;
-  for (const RuleRow& row : rule.rows) text += fmt::format("{} if {} else ", row.member + 1, row.condition());
+  for (std::size_t member = 0; member < members; ++member)
+    if (const std::string rows = rows_of(rule, member); !rows.empty())
+      text += fmt::format("{} if {} else ", member + 1, rows);
   for (std::size_t member = 0; member + 1 < members; ++member) {
     std::vector<std::string> others;
     for (std::size_t other = member + 1; other < members; ++other) others.push_back(estimate_name(other));
@@ -102,10 +112,9 @@ std::string point_text(const Candidate& candidate) {
 
 std::string shapes_of_member(const KernelSet& set, std::size_t member) {
   if (set.members.size() == 1) return "every shape";
-  std::string text;
-  for (const RuleRow& row : set.rule.rows)
-    if (row.member == member) text += fmt::format("{}; ", row.condition());
-  return fmt::format("{}where least: {}", text, set.rule.estimates[member].text());
+  const std::string rows = rows_of(set.rule, member);
+  return fmt::format("{}{}where least: {}", rows, rows.empty() ? "" : "; ",
+                     set.rule.estimates[member].text());
 }
 
 std::vector<std::string> rule_lines(const KernelSet& set) {
