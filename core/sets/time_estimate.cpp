@@ -19,6 +19,7 @@ constexpr double kPsPerNs = 1000;
 constexpr double kRidge = 1e-9;
 // A gradient that is rounding alone.
 constexpr double kFlat = 1e-9;
+
 using Row = std::vector<double>;
 
 /// The solution of a symmetric system; nothing where it has none.

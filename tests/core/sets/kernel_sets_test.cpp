@@ -10,6 +10,7 @@
 #include <random>
 #include <tuple>
 
+#include "core/plan/definition.h"
 #include "core/sets/set_choice.h"
 #include "core/sets/time_estimate.h"
 
