@@ -20,18 +20,13 @@
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile.h"
+#include "tests/codegen/shipped_templates.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 
 namespace {
-
-constexpr Arch kHopper{9, 0, 'a'};
-
-std::shared_ptr<const ProblemInstance> problem_of(const std::string& name, const std::string& dtype) {
-  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
-  return codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", dtype}}));
-}
 
 Candidate point_of(const ProblemInstance& problem, const std::string& file,
                    const TunableValues& changed = {}) {
