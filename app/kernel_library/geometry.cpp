@@ -59,8 +59,11 @@ std::optional<std::string> quantisation_of(const GeometryFile& file) {
   const Json* config = file.find("quantization_config");
   if (config == nullptr) return std::nullopt;
   if (!config->is_object()) file.expected("quantization_config", "an object", *config);
-  const std::string method = config->value("quant_method", "");
-  const int bits = config->value("bits", 0);
+  const auto method_at = config->find("quant_method"), bits_at = config->find("bits");
+  const std::string method =
+      method_at != config->end() && method_at->is_string() ? method_at->get<std::string>() : "";
+  const std::int64_t bits =
+      bits_at != config->end() && bits_at->is_number_integer() ? bits_at->get<std::int64_t>() : 0;
   if (method == "fp8" || method == "fbgemm_fp8") return "fp8";
   if ((method == "gptq" || method == "awq") && bits == 4) return "int4";
   if (method == "gptq" && bits == 8) return "int8_weights";
@@ -70,16 +73,9 @@ std::optional<std::string> quantisation_of(const GeometryFile& file) {
        file.file, sanitize(method, kShownJson), bits);
 }
 
-std::string known_types(const std::vector<ModelKind>& kinds) {
+std::vector<std::string> known_types() {
   std::vector<std::string> types;
-  for (const ModelKind& kind : kinds)
-    types.insert(types.end(), kind.model_types.begin(), kind.model_types.end());
-  return fmt::format("{}", fmt::join(types, ", "));
-}
-
-std::vector<std::string> all_types(const std::vector<ModelKind>& kinds) {
-  std::vector<std::string> types;
-  for (const ModelKind& kind : kinds)
+  for (const ModelKind& kind : shipped_model_kinds())
     types.insert(types.end(), kind.model_types.begin(), kind.model_types.end());
   return types;
 }
@@ -88,7 +84,7 @@ std::string model_type_of(const GeometryFile& file) {
   const Json* type = file.find("model_type");
   if (type == nullptr)
     fail(ExitCode::bad_input, "{}: the key 'model_type' is missing; expected one of {}", file.file,
-         known_types(shipped_model_kinds()));
+         fmt::join(known_types(), ", "));
   if (!type->is_string()) file.expected("model_type", "a word", *type);
   return type->get<std::string>();
 }
@@ -99,7 +95,7 @@ ModelKind kind_of(const GeometryFile& file, const std::filesystem::path& own) {
   for (const ModelKind& kind : shipped_model_kinds()) {
     if (std::ranges::find(kind.model_types, type) != kind.model_types.end()) return kind;
   }
-  const std::vector<std::string> types = all_types(shipped_model_kinds());
+  const std::vector<std::string> types = known_types();
   fail(ExitCode::bad_input,
        "{}: model_type '{}' is not known{}; known are {}, and --kind FILE describes another one "
        "(docs/kernel_library.md)",
@@ -228,6 +224,11 @@ void add_values(Environment& environment, const NamedExpressions& named, const s
 
 Geometry read_geometry(const GeometryRequest& request) {
   GeometryFile file{.file = request.file.string()};
+  if (request.file.extension() == ".py")
+    fail(ExitCode::bad_input,
+         "{}: PyTorch models are not traced yet; expected a JSON file with the sizes of the model, such as its "
+         "config.json",
+         file.file);
   Json json = read_written_json(request.file);
   if (!json.is_object())
     fail(ExitCode::bad_input,

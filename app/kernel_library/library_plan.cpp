@@ -32,7 +32,7 @@ PlanStep timed(ModelStep step, OperatorTimer& timer) {
 
 Json time_json(const SourcedTime& time) {
   return {{"us", time.known() ? Json(time.us) : Json()},
-          {"source", to_string(time.source)},
+          {"source", source_name(time.source)},
           {"basis", time.basis}};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "app/kernel_library/pytorch_estimate.h"
 #include "app/kernel_library/template_prediction.h"
@@ -19,7 +20,6 @@ namespace ak::app {
 namespace {
 
 constexpr auto kBaselineQueryTime = std::chrono::seconds(60);
-constexpr double kNsPerUs = 1e3;
 
 // Medians with a cold L2; the naive kernel is no one's choice. Turns are the last of each kernel, of device times.
 constexpr const char* kBaselineQuery = R"sql(
@@ -96,7 +96,7 @@ Arch target_of(const std::string& product) {
 
 }  // namespace
 
-std::string_view to_string(TimeSource source) {
+std::string_view source_name(TimeSource source) {
   constexpr std::array<std::string_view, 4> kNames{"none", "measured", "predicted", "estimated"};
   return kNames.at(static_cast<std::size_t>(source));
 }

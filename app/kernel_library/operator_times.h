@@ -13,9 +13,11 @@
 
 namespace ak::app {
 
+inline constexpr double kNsPerUs = 1e3;
+
 /// Where a time comes from.
 enum class TimeSource : std::uint8_t { none, measured, predicted, estimated };
-[[nodiscard]] std::string_view to_string(TimeSource source);
+[[nodiscard]] std::string_view source_name(TimeSource source);
 
 /// A time of one call, and who says so.
 struct SourcedTime {

@@ -12,13 +12,11 @@
 namespace ak::app {
 namespace {
 
-constexpr double kNsPerUs = 1e3;
-
 std::string time_text(double us) { return us > 0 ? format_ns(us * kNsPerUs) : "-"; }
 
 /// "31.4 us m": measured, predicted, estimated.
 std::string sourced_text(const SourcedTime& time) {
-  return time.known() ? fmt::format("{} {}", time_text(time.us), to_string(time.source).front()) : "-";
+  return time.known() ? fmt::format("{} {}", time_text(time.us), source_name(time.source).front()) : "-";
 }
 
 std::string axes_text(const AxisValues& axes) {

@@ -14,7 +14,6 @@ namespace {
 // Pixels: left of the bars their names, right of them their times; below all the legend.
 constexpr double kWidth = 980, kLeft = 200, kRight = 800, kTop = 50, kBar = 16, kStepGap = 34;
 constexpr double kLegendLine = 20, kLegendColumns = 4;
-constexpr double kNsPerUs = 1e3;
 
 /// Operators in the order in which steps first have them: each has one colour.
 std::vector<std::string> operators_of(const LibraryPlan& plan) {
