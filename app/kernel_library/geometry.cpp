@@ -224,12 +224,6 @@ void add_values(Environment& environment, const NamedExpressions& named, const s
 
 Geometry read_geometry(const GeometryRequest& request) {
   GeometryFile file{.file = request.file.string()};
-  if (request.file.extension() == ".py")
-    fail(ExitCode::bad_input,
-         "{}: PyTorch models are not traced yet; expected a JSON file with the sizes of the model, such as "
-         "its "
-         "config.json",
-         file.file);
   Json json = read_written_json(request.file);
   if (!json.is_object())
     fail(ExitCode::bad_input,

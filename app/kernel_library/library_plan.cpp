@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/kernel_library/library_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -49,6 +51,13 @@ Json params_json(const Params& params) {
   return json;
 }
 
+/// A traced step has those of its file, which nobody named.
+void add_sizes_of_step(Json& json, const ModelStep& step) {
+  if (step.length_name.empty()) return;
+  json["batch"] = step.batch;
+  json[step.length_name] = step.length;
+}
+
 Json row_json(const PlanStep& plan, const PlanRow& row) {
   const ModelOperator& line = row.line;
   Json json{{"operator", line.name},
@@ -57,8 +66,6 @@ Json row_json(const PlanStep& plan, const PlanRow& row) {
             {"params", params_json(line.params)},
             {"phase", plan.step.phase},
             {"axes", line.axes},
-            {"batch", plan.step.batch},
-            {plan.step.length_name, plan.step.length},
             {"count", line.count},
             {"floor_us", row.times.floor_us > 0 ? Json(row.times.floor_us) : Json()},
             {"floor", row.times.floor},
@@ -67,19 +74,17 @@ Json row_json(const PlanStep& plan, const PlanRow& row) {
             {"share", plan.share(row)},
             {"saved", plan.saved(row)}};
   if (!line.note.empty()) json["note"] = line.note;
+  add_sizes_of_step(json, plan.step);
   return json;
 }
 
 Json step_json(const PlanStep& plan) {
-  return {{"phase", plan.step.phase},
-          {"batch", plan.step.batch},
-          {plan.step.length_name, plan.step.length},
-          {"now_us", plan.now_us},
-          {"library_us", plan.library_us},
-          {"floor_us", plan.floor_us},
-          {"speedup", plan.speedup()},
-          {"speedup_at_floor", plan.speedup_at_floor()},
-          {"untimed", plan.untimed}};
+  Json json{{"phase", plan.step.phase},      {"now_us", plan.now_us},
+            {"library_us", plan.library_us}, {"floor_us", plan.floor_us},
+            {"speedup", plan.speedup()},     {"speedup_at_floor", plan.speedup_at_floor()},
+            {"untimed", plan.untimed}};
+  add_sizes_of_step(json, plan.step);
+  return json;
 }
 
 }  // namespace
@@ -90,12 +95,33 @@ double PlanRow::best_us() const {
 
 std::string PlanRow::algorithm() const { return line.problem ? line.algorithm : "other"; }
 
+std::string PlanStep::heading() const {
+  if (step.length_name.empty()) return step.phase;
+  return fmt::format("{}, batch {}, {} {}", step.phase, step.batch, step.length_name, step.length);
+}
+
 double PlanStep::share(const PlanRow& row) const {
   return now_us > 0 ? row.calls() * row.times.now.us / now_us : 0;
 }
 
 double PlanStep::saved(const PlanRow& row) const {
   return now_us > 0 ? row.calls() * (row.times.now.us - row.best_us()) / now_us : 0;
+}
+
+LibraryPlan plan_traced_library(const std::filesystem::path& file, const TimeBasis& times,
+                                const runtime::PythonInstallation& python, const Config& config) {
+  OperatorTimer timer(times, config);
+  TracedModel traced = trace_model(file, python);
+  LibraryPlan plan{.geometry = {.kind = {}, .name = file.stem().string(), .values = {}, .json = {}},
+                   .device = timer.device(),
+                   .time_model = timer.model(),
+                   .steps = {}};
+  plan.geometry.kind.name = "traced";
+  plan.geometry.values["model_type"] = "pytorch";
+  plan.geometry.json = {{"name", plan.geometry.name}, {"kind", "traced"}, {"model_type", "pytorch"}};
+  plan.geometry.notes = std::move(traced.notes);
+  plan.steps.push_back(timed(std::move(traced.step), timer));
+  return plan;
 }
 
 LibraryPlan plan_library(const LibraryPlanOrder& order, const Config& config) {

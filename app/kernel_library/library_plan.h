@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/kernel_library/operator_times.h"
+#include "app/kernel_library/traced_model.h"
 
 namespace ak::app {
 
@@ -26,6 +27,8 @@ struct PlanStep {
   double now_us = 0, library_us = 0, floor_us = 0;  ///< of the whole step; rows without a time are left out
   std::size_t untimed = 0;                          ///< rows of which nothing is known
 
+  /// "decode, batch 16, context 4096"
+  [[nodiscard]] std::string heading() const;
   [[nodiscard]] double speedup() const { return library_us > 0 ? now_us / library_us : 1; }
   [[nodiscard]] double speedup_at_floor() const { return floor_us > 0 ? now_us / floor_us : 1; }
   /// Part of the step that an operator takes today.
@@ -50,6 +53,11 @@ struct LibraryPlanOrder {
 
 /// Throws as read_geometry(), model_steps() and OperatorTimer do.
 [[nodiscard]] LibraryPlan plan_library(const LibraryPlanOrder& order, const Config& config);
+
+/// The plan of a PyTorch file: one step, on the file's own inputs. Throws as trace_model() and OperatorTimer do.
+[[nodiscard]] LibraryPlan plan_traced_library(const std::filesystem::path& file, const TimeBasis& times,
+                                              const runtime::PythonInstallation& python,
+                                              const Config& config);
 
 /// docs/kernel_library.md describes it.
 [[nodiscard]] Json to_json(const LibraryPlan& plan);

@@ -87,8 +87,8 @@ std::string plan_picture(const LibraryPlan& plan) {
   std::string bars;
   double y = kTop;
   for (const PlanStep& step : plan.steps) {
-    bars += fmt::format("<text x='{}' y='{:.1f}' font-weight='bold'>{}, batch {}, {} {}</text>\n", kLeft,
-                        y + 12, step.step.phase, step.step.batch, step.step.length_name, step.step.length);
+    bars +=
+        fmt::format("<text x='{}' y='{:.1f}' font-weight='bold'>{}</text>\n", kLeft, y + 12, step.heading());
     y += 18;
     const double longest = std::max({step.now_us, step.library_us, step.floor_us, 1e-9});
     for (const Bar& bar : bars_of(step)) {

@@ -29,11 +29,6 @@ std::string axes_text(const AxisValues& axes) {
 double percent(double part) { return std::round(part * 1e3) / 10; }
 double rounded(double factor) { return std::round(factor * 100) / 100; }
 
-std::string heading(const PlanStep& plan) {
-  return fmt::format("{}, batch {}, {} {}", plan.step.phase, plan.step.batch, plan.step.length_name,
-                     plan.step.length);
-}
-
 std::string step_table(const PlanStep& plan) {
   db::Table table{
       .columns = {"operator", "algorithm", "shape", "calls", "now", "library", "floor", "share %", "saved %"},
@@ -61,9 +56,9 @@ std::string step_sentence(const PlanStep& plan) {
 }
 
 std::string all_steps(const LibraryPlan& plan) {
-  db::Table table{.columns = {"step", "batch", "length", "now", "library", "floor", "speedup",
-                              "speedup at floor", "dearest operators"},
-                  .rows = {}};
+  db::Table table{
+      .columns = {"step", "now", "library", "floor", "speedup", "speedup at floor", "dearest operators"},
+      .rows = {}};
   for (const PlanStep& step : plan.steps) {
     std::vector<const PlanRow*> rows;
     for (const PlanRow& row : step.rows) rows.push_back(&row);
@@ -72,9 +67,9 @@ std::string all_steps(const LibraryPlan& plan) {
     for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 3); ++i)
       dearest +=
           fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", rows[i]->line.name, 100 * step.share(*rows[i]));
-    table.rows.push_back({step.step.phase, step.step.batch, step.step.length, time_text(step.now_us),
-                          time_text(step.library_us), time_text(step.floor_us), rounded(step.speedup()),
-                          rounded(step.speedup_at_floor()), dearest});
+    table.rows.push_back({step.heading(), time_text(step.now_us), time_text(step.library_us),
+                          time_text(step.floor_us), rounded(step.speedup()), rounded(step.speedup_at_floor()),
+                          dearest});
   }
   return db::render(table, db::TableFormat::table);
 }
@@ -107,7 +102,7 @@ std::string plan_text(const LibraryPlan& plan) {
   for (const std::string& note : geometry.notes) text += fmt::format("note: {}\n", note);
   for (const PlanStep& step : plan.steps)
     text +=
-        fmt::format("\n{}\n{}{}{}", heading(step), step_table(step), step_sentence(step), other_lines(step));
+        fmt::format("\n{}\n{}{}{}", step.heading(), step_table(step), step_sentence(step), other_lines(step));
   return text + "\n" + all_steps(plan) + "\n" + bases(plan);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/text/file.h"
 #include "core/text/json.h"
+#include "tests/support/needs_pytorch.h"
 #include "tests/support/sandbox.h"
 
 using namespace ak;
@@ -285,9 +286,69 @@ TEST_CASE("a plan names what is wrong with a model, and what was expected") {
            R"({"name": "k", "summary": "", "model_types": [], "sizes": {}, "texts": {}, "phases": [], "operators": []})")});
   CHECK(box.run({"library", "plan", (box.folder / "none.json").string()}).exit_code ==
         code(ExitCode::bad_input));
-  const ProgramResult traced = box.run({"library", "plan", box.write("model.py", "def model(): pass")});
-  CHECK(traced.exit_code == code(ExitCode::bad_input));
-  CHECK(traced.err.find("expected a JSON file with the sizes") != std::string::npos);
   CHECK(box.run({"library", "plan"}).exit_code == code(ExitCode::usage));
   CHECK(box.run({"library", "plans"}).err.find("did you mean 'plan'") != std::string::npos);
+}
+
+TEST_CASE("a PyTorch model is traced, and patterns that give the same numbers become operators") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  const std::string file = box.write("block.py", R"py(import math
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+WIDTH, HEADS = 64, 4
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.norm, self.scale = nn.LayerNorm(WIDTH), nn.Parameter(torch.ones(WIDTH))
+        self.gate, self.up = (nn.Linear(WIDTH, 2 * WIDTH, bias=False) for _ in range(2))
+
+    def heads(self, x):
+        return x.view(x.shape[0], x.shape[1], HEADS, WIDTH // HEADS).transpose(1, 2)
+
+    def forward(self, x):
+        q, k, v = self.heads(self.q(x)), self.heads(self.k(x)), self.heads(self.v(x))
+        p = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(WIDTH // HEADS), -1)
+        x = self.norm(x + self.o((p @ v).transpose(1, 2).reshape(x.shape)))
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.scale
+        y = x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-6) * self.scale
+        return torch.erfinv(F.silu(self.gate(y)) * self.up(y))
+
+
+def get_inputs():
+    return [torch.randn(2, 24, WIDTH)]
+
+
+def get_init_inputs():
+    return []
+)py");
+  const ProgramResult result = box.run({"library", "plan", file, "--json"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json plan = parse_json(result.out);
+  const auto row = [&](const std::string& name) { return operator_of(plan, "forward", name); };
+  CHECK(row("attention")["axes"] == Json{{"B", 2}, {"G", 4}, {"H", 4}, {"S", 24}, {"T", 24}});
+  CHECK(row("attention")["note"].get<std::string>().find("float32") != std::string::npos);
+  CHECK(row("linear")["count"] == 4);
+  CHECK(row("linear")["axes"] == Json{{"K", 64}, {"M", 48}, {"N", 64}});
+  CHECK(row("residual_norm")["params"]["kind"] == "layernorm");
+  CHECK(row("rmsnorm")["axes"] == Json{{"M", 48}, {"N", 64}});
+  CHECK(row("rmsnorm")["count"] == 1);  // the other one is along tokens: its formula is refused
+  CHECK(plan["notes"].dump().find("is not rmsnorm: its formula is off") != std::string::npos);
+  CHECK(row("erfinv")["algorithm"] == "other");
+  CHECK(row("erfinv")["floor_us"].get<double>() > 0);
+  CHECK(plan["steps"][0]["phase"] == "forward");
+  CHECK_FALSE(plan["steps"][0].contains("batch"));
+
+  const ProgramResult sized = box.run({"library", "plan", file, "--batch", "4"});
+  CHECK(sized.exit_code == code(ExitCode::usage));
+  CHECK(sized.err.find("has its own sizes") != std::string::npos);
+  const ProgramResult wrong = box.run({"library", "plan", box.write("wrong.py", "def model(:\n")});
+  CHECK(wrong.exit_code == code(ExitCode::bad_input));
+  CHECK(wrong.err.find("is not Python: line 1") != std::string::npos);
 }

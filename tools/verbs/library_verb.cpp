@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "app/kernel_library/library_plan.h"
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
@@ -24,12 +26,16 @@ constexpr const char* kLibraryHelp =
 constexpr const char* kPlanHelp =
     "Examples:\n"
     "  alphakernel library plan config.json --batch 1,16,64 --prompt 512,4096 --arch h200\n"
-    "  alphakernel library plan config.json --quantisation int4 --picture plan.svg --json > plan.json\n\n"
+    "  alphakernel library plan config.json --quantisation int4 --picture plan.svg --json > plan.json\n"
+    "  alphakernel library plan model.py --arch h200\n\n"
     "MODEL is config.json of a model of Hugging Face, or a file with its sizes alone:\n"
     "  {\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
     "\"num_attention_heads\": 32,\n"
     "   \"num_key_value_heads\": 8, \"intermediate_size\": 14336, \"vocab_size\": 128256, \"dtype\": "
     "\"bfloat16\"}\n\n"
+    "or a PyTorch file as `problem new --from-python` takes it (class Model and get_inputs()): it is traced "
+    "once, and\n"
+    "patterns find the library's operators in what it runs.\n\n"
     "Each step (a prompt that is read, a token that is written) is a table of its operators: what a call "
     "takes\n"
     "now, with the library and at least, its share of the step, and what of the step the library saves.\n"
@@ -41,49 +47,83 @@ constexpr IntegerRange kBatches{.min = 1, .max = 1 << 16};  // sequences of a st
 constexpr IntegerRange kLengths{.min = 1,
                                 .max = 1 << 24};  // tokens: 16 times the longest context that is sold
 
-int plan_library(const app::Arguments& arguments) {
-  CLI::App app{"List the operators of a model's steps, with what the library would change.",
-               "alphakernel library plan"};
-  set_style(app, kPlanHelp);
+/// What the command line asks for, besides the model.
+struct PlanFlags {
   app::LibraryPlanOrder order;
   std::string model, kind, database, best, picture;
   bool json = false;
-  app.add_option("model", model, "a JSON file with the sizes of the model")->required();
-  add_integers(
-      app, "--batch", kBatches, [&](std::int64_t n) { order.sizes.batches.push_back(n); },
-      "sequences of a step, e.g. 1,16,64 (default: 1)")
+
+  [[nodiscard]] bool for_python() const { return std::filesystem::path(model).extension() == ".py"; }
+  [[nodiscard]] bool sizes_given() const {
+    const app::StepSizes& sizes = order.sizes;
+    return !sizes.batches.empty() || !sizes.prompts.empty() || !sizes.contexts.empty() || !kind.empty() ||
+           !order.model.dtype.empty() || !order.model.quantisation.empty();
+  }
+};
+
+void declare(CLI::App& app, PlanFlags& flags) {
+  app::LibraryPlanOrder& order = flags.order;
+  const auto into_list = [](std::vector<std::int64_t>& list) {
+    return [&list](std::int64_t number) { list.push_back(number); };
+  };
+  app.add_option("model", flags.model, "a JSON file with the sizes of the model, or a PyTorch file")
+      ->required();
+  add_integers(app, "--batch", kBatches, into_list(order.sizes.batches),
+               "sequences of a step, e.g. 1,16,64 (default: 1)")
       ->delimiter(',');
-  add_integers(
-      app, "--prompt", kLengths, [&](std::int64_t n) { order.sizes.prompts.push_back(n); },
-      "tokens of a prompt, e.g. 512,4096 (default: 1024)")
+  add_integers(app, "--prompt", kLengths, into_list(order.sizes.prompts),
+               "tokens of a prompt, e.g. 512,4096 (default: 1024)")
       ->delimiter(',');
-  add_integers(
-      app, "--context", kLengths, [&](std::int64_t n) { order.sizes.contexts.push_back(n); },
-      "tokens in the cache when one is written (default: as --prompt)")
+  add_integers(app, "--context", kLengths, into_list(order.sizes.contexts),
+               "tokens in the cache when one is written (default: as --prompt)")
       ->delimiter(',');
   app.add_option("--arch,--device", order.times.product, "the GPU, e.g. h200 (default: h200)");
   app.add_option("--dtype", order.model.dtype, "element type, instead of what the model says");
   app.add_option("--quantisation", order.model.quantisation,
                  "of weights, instead of what the model says: none, fp8, int8, int4, int8_weights");
-  app.add_option("--kind", kind, "a file that says how sizes become operators (default: by model_type)");
+  app.add_option("--kind", flags.kind,
+                 "a file that says how sizes become operators (default: by model_type)");
   app.add_option(
-      "--db", database,
+      "--db", flags.database,
       "performance database of measured times (default: $ALPHAKERNEL_DB or the user's data folder)");
-  app.add_option("--best", best, "file of `alphakernel best export`, besides the database");
-  app.add_option("--picture", picture, "write the steps as bars to this SVG file");
-  app.add_flag("--json", json, "print JSON");
-  if (!parse(app, arguments)) return 0;
+  app.add_option("--best", flags.best, "file of `alphakernel best export`, besides the database");
+  app.add_option("--picture", flags.picture, "write the steps as bars to this SVG file");
+  add_python_flag(app);
+  app.add_flag("--json", flags.json, "print JSON");
+}
+
+app::LibraryPlan planned(PlanFlags& flags, const app::Config& config) {
+  app::LibraryPlanOrder& order = flags.order;
+  order.times.database = app::database_file(flags.database, config);
+  order.times.best = flags.best;
+  if (flags.for_python()) {
+    if (flags.sizes_given())
+      fail(ExitCode::usage,
+           "{}: a PyTorch file has its own sizes and types: --batch, --prompt, --context, --dtype, "
+           "--quantisation and --kind are for files of sizes",
+           flags.model);
+    return app::plan_traced_library(flags.model, order.times, runtime::find_python(app::named_python(config)),
+                                    config);
+  }
   if (order.sizes.batches.empty()) order.sizes.batches = {1};
   if (order.sizes.prompts.empty()) order.sizes.prompts = {1024};
   if (order.sizes.contexts.empty()) order.sizes.contexts = order.sizes.prompts;
-  const app::Config config = app::load_config();
-  order.model.file = model;
-  order.model.kind = kind;
-  order.times.database = app::database_file(database, config);
-  order.times.best = best;
-  const app::LibraryPlan plan = app::plan_library(order, config);
-  if (!picture.empty()) write_file_atomically(picture, app::plan_picture(plan));
-  fmt::print("{}", json ? app::to_json(plan).dump() + "\n" : app::plan_text(plan));
+  order.model.file = flags.model;
+  order.model.kind = flags.kind;
+  return app::plan_library(order, config);
+}
+
+int plan_library(const app::Arguments& arguments) {
+  CLI::App app{"List the operators of a model's steps, with what the library would change.",
+               "alphakernel library plan"};
+  set_style(app, kPlanHelp);
+  PlanFlags flags;
+  declare(app, flags);
+  if (!parse(app, arguments)) return 0;
+  const app::LibraryPlan plan = planned(flags, app::load_config());
+  if (!flags.picture.empty()) write_file_atomically(flags.picture, app::plan_picture(plan));
+  fmt::print("{}", flags.json ? app::to_json(plan).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+                              : app::plan_text(plan));
   return 0;
 }
 
