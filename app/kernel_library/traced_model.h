@@ -20,7 +20,7 @@ struct TracedModel {
 /// Longer than a model of a few layers takes on a CPU, patterns and their checks included (chosen).
 inline constexpr std::chrono::minutes kTraceLimit{5};
 
-/// Runs a file with a PyTorch module and inputs (docs/python.md#from-a-file) once in a confined reference process, and
+/// Runs a file with a PyTorch module and inputs (docs/python.md#bringing-a-module) once in a confined reference process, and
 /// finds the library's operators in what it ran, by patterns.json: each was compared there with what it replaces. Throws
 /// Error(bad_input) with what is wrong with the file, Error(environment) where the process does not start.
 [[nodiscard]] TracedModel trace_model(const std::filesystem::path& file,

@@ -6,7 +6,8 @@ from .. import attempts, channel
 from ..problems import TaskError, explained
 from ..randomness import refuse_random_modules
 from ..task import load
-from .graph import recorded, replayed, through
+from ..trace import _flat
+from .graph import Place, recorded, replayed, through
 from .matching import matches_at
 
 SEED = 1
@@ -95,7 +96,7 @@ class Model:
         if "when" in match.pattern and not eval(match.pattern["when"], environment):
             return False
         shapes = str(sorted((name, value.shape, str(value.dtype)) for name, value in match.variables.items()))
-        key = (match.pattern["operator"], shapes, str(match.constants))
+        key = (id(match.pattern), shapes, str([_settings(node) for node in match.nodes]))
         if key not in self.checked:
             self.checked[key] = self._right(match)
         return self.checked[key]
@@ -155,6 +156,12 @@ class Model:
                          "bytes": sum(value.bytes for value in node.inputs + node.outputs[:1]),
                          "dtype": str(node.outputs[0].dtype).replace("torch.", ""), "place": self.order[id(node)]})
         return rows
+
+
+def _settings(node):
+    """Its arguments that are no tensors: axes, shapes, types."""
+    parts = _flat(list(node.args) + list(node.kwargs.values()))
+    return str([node.name] + [part for part in parts if not isinstance(part, Place)])
 
 
 def _drawn(value):
