@@ -42,13 +42,6 @@ int rank_of_baseline(std::string_view label) {
   return static_cast<int>(found - kOrder.begin());
 }
 
-struct MeasuredBaseline {
-  std::string problem, label;
-  Json params;
-  AxisValues axes;
-  double ns = 0;
-};
-
 std::vector<MeasuredBaseline> baselines_of(const std::filesystem::path& database, const std::string& device) {
   std::vector<MeasuredBaseline> baselines;
   if (!std::filesystem::exists(database)) return baselines;

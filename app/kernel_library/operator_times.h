@@ -36,6 +36,14 @@ struct OperatorTimes {
   SourcedTime now, library;
 };
 
+/// What a baseline took for one shape.
+struct MeasuredBaseline {
+  std::string problem, label;
+  Json params;
+  AxisValues axes;
+  double ns = 0;
+};
+
 /// Where times are looked up.
 struct TimeBasis {
   std::string product = "h200";         ///< of the device catalogue, or an architecture
