@@ -87,14 +87,14 @@ GeometryRule read_rule(const JsonReader& at) {
           .unless_given = read_optional_text(at, "unless_given")};
 }
 
-KernelChoice read_choice(const JsonReader& at) {
+OperatorKernel read_choice(const JsonReader& at) {
   return {.when = read_optional_expression(at, "when"),
           .algorithm = at.member("algorithm").text(),
           .params = read_named_expressions(at, "params"),
           .axes = read_named_expressions(at, "axes")};
 }
 
-using Kernels = std::map<std::string, std::vector<KernelChoice>, std::less<>>;
+using Kernels = std::map<std::string, std::vector<OperatorKernel>, std::less<>>;
 Kernels read_kernels(const JsonReader& at) {
   Kernels kernels;
   const auto found = at.find("kernels");
@@ -109,14 +109,14 @@ Kernels read_kernels(const JsonReader& at) {
 }
 
 /// What it `uses`, its own algorithm, or nothing: then it is one that the library does not have.
-std::vector<KernelChoice> read_choices(const JsonReader& at, const Kernels& kernels) {
+std::vector<OperatorKernel> read_choices(const JsonReader& at, const Kernels& kernels) {
   if (const auto uses = at.find("uses")) {
     const auto found = kernels.find(uses->text());
     if (found == kernels.end()) uses->fail("a name of 'kernels'");
     return found->second;
   }
   if (!at.find("algorithm")) return {};
-  KernelChoice own = read_choice(at);
+  OperatorKernel own = read_choice(at);
   own.when.reset();  // that of the operator
   return {std::move(own)};
 }

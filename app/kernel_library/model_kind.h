@@ -44,7 +44,7 @@ struct GeometryRule {
 };
 
 /// An algorithm of the library that can do an operator of a model, where `when` holds.
-struct KernelChoice {
+struct OperatorKernel {
   std::optional<Expression> when;
   std::string algorithm;
   NamedExpressions params, axes;
@@ -57,7 +57,7 @@ struct OperatorEntry {
   Expression count;                 ///< times that a step has it; 0: it has none
   std::optional<Expression> when;
   NamedExpressions with;              ///< names for `choices`, `flops` and `bytes`
-  std::vector<KernelChoice> choices;  ///< the first that suits
+  std::vector<OperatorKernel> choices;  ///< the first that suits
   Expression flops, bytes;            ///< least of one call, where the library has no formula for it
 };
 
