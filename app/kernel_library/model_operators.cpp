@@ -31,8 +31,9 @@ bool holds_here(const std::optional<Expression>& condition, const Environment& e
 /// Chooses the algorithm, and has its problem at this shape; what it refuses becomes the note.
 void give_kernel(ModelOperator& line, const OperatorEntry& entry, const Environment& environment,
                  OperatorProblems& problems) {
-  const auto choice = std::ranges::find_if(
-      entry.choices, [&](const OperatorKernel& one) { return holds_here(one.when, environment, entry.name); });
+  const auto choice = std::ranges::find_if(entry.choices, [&](const OperatorKernel& one) {
+    return holds_here(one.when, environment, entry.name);
+  });
   if (choice == entry.choices.end()) {
     line.note = "no algorithm of the library does this";
     return;
