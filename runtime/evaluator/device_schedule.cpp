@@ -84,8 +84,8 @@ void DeviceSchedule::give_up_on_absent_places() {
 
 void DeviceSchedule::feed(DeviceLine& line) {
   if (line.client.busy()) {
-    // With several devices the last tasks had better wait for the first that is free.
-    if (waiting_.size() + 1 >= pool_.lines().size() && !pool_.calibration_is_due(line)) queue_on(line);
+    // With several devices the task had better wait for the first that is free.
+    if (pool_.lines().size() == 1 && !pool_.calibration_is_due(line)) queue_on(line);
     return;
   }
   requeue_lost_task(line);

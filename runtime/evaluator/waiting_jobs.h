@@ -16,7 +16,6 @@ class WaitingJobs {
   void add_first(EvaluationJob& job) { jobs_.insert(jobs_.begin(), &job); }
   void remove(const EvaluationJob& job) { std::erase(jobs_, &job); }
 
-  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
   /// Of those that may run the one of the highest priority, of several the first; null: none may.
   [[nodiscard]] EvaluationJob* next(const std::function<bool(const EvaluationJob&)>& may_run) const {
     EvaluationJob* best = nullptr;
