@@ -99,12 +99,12 @@ std::string MemberPlan::if_chosen(const std::string& text) const {
   return fmt::format("({}) if {} == {} else 0", text, kMemberName, number_);
 }
 
-std::string MemberPlan::time(const TimeEstimate& estimate) const {
+std::vector<std::string> MemberPlan::time(const TimeEstimate& estimate) const {
   std::vector<std::string> sum;
   for (const TimeTerm& term : estimate.terms)
     sum.push_back(term.amount == "1" ? std::to_string(term.ps)
                                      : fmt::format("{} * ({})", term.ps, inlined(parsed(term.amount))));
-  return sum.empty() ? "0" : fmt::format("{}", fmt::join(sum, " + "));
+  return sum;
 }
 
 std::vector<Expression> MemberPlan::renamed(const std::vector<Expression>& list,

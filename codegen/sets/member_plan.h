@@ -25,8 +25,9 @@ class MemberPlan {
 
   /// Which shapes it takes, over axes and facts of the device; empty where it takes all.
   [[nodiscard]] const std::string& takes() const { return takes_; }
-  /// An estimate of its time in whole picoseconds, over axes and facts of the device. Throws JsonInputError.
-  [[nodiscard]] std::string time(const TimeEstimate& estimate) const;
+  /// What an estimate of its time in whole picoseconds is a sum of, over axes and facts of the device. Throws
+  /// JsonInputError.
+  [[nodiscard]] std::vector<std::string> time(const TimeEstimate& estimate) const;
   [[nodiscard]] bool prepares() const { return !plan_.prepare.empty(); }
   /// What prepared weights look like: members with the same text may read one copy.
   [[nodiscard]] std::string layout() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "codegen/sets/member_plan.h"
@@ -23,12 +24,32 @@ constexpr std::int64_t kNever = std::int64_t{1} << 62;
 
 std::string estimate_name(std::size_t member) { return fmt::format("ESTIMATE_{}", member + 1); }
 
+using Let = std::function<void(const std::string& name, const std::string& text)>;
+
+// Half of what an expression may have: which shapes a member takes is told next to it.
+constexpr std::size_t kLongestSum = 2048;
+
+/// "4690000 + 553000 * (ceil_div(M, 64))"; what is too long for one expression begins with the name of what comes before.
+std::string sum_text(const std::vector<std::string>& terms, const std::string& name, const Let& let) {
+  std::string sum;
+  int parts = 0;
+  for (const std::string& term : terms) {
+    if (!sum.empty() && sum.size() + term.size() > kLongestSum) {
+      const std::string part = fmt::format("{}_{}", name, ++parts);
+      let(part, sum);
+      sum = part;
+    }
+    sum += (sum.empty() ? "" : " + ") + term;
+  }
+  return sum.empty() ? "0" : sum;
+}
+
 /// "(4690000 + 553000 * (ceil_div(M, 64))) if (M % 8 == 0) else 4611686018427387904"
-std::string estimate_text(const SetRule& rule, const MemberPlan& plan, std::size_t member) {
-  const std::string time = plan.time(rule.estimates[member]);
-  if (plan.takes().empty()) return time;
+void let_estimate(const SetRule& rule, const MemberPlan& plan, std::size_t member, const Let& let) {
+  const std::string time = sum_text(plan.time(rule.estimates[member]), estimate_name(member), let);
   const std::int64_t never = member == rule.fallback ? kNever - 1 : kNever;
-  return fmt::format("({}) if {} else {}", time, plan.takes(), never);
+  let(estimate_name(member),
+      plan.takes().empty() ? time : fmt::format("({}) if {} else {}", time, plan.takes(), never));
 }
 
 /// "(M == 64) or (M == 96)": the rows of a member; empty where it has none.
@@ -63,13 +84,13 @@ std::string heading_of(const KernelSet& set, std::size_t member) {
 LaunchPlan plan_of(const KernelSet& set, const std::vector<MemberPlan>& plans) {
   LaunchPlan plan;
   plan.options = set.members.front().candidate.plan.options;
-  const auto let = [&](const std::string& name, const std::string& text) {
+  const Let let = [&](const std::string& name, const std::string& text) {
     Result<Expression> expression = Expression::parse(text);
     if (!expression) throw JsonInputError(fmt::format("the rule: {}", expression.error().message));
     plan.let.emplace_back(name, std::move(expression).value());
   };
   AK_ASSERT(set.rule.estimates.size() == plans.size(), "members are compared by their estimates");
-  for (std::size_t i = 0; i < plans.size(); ++i) let(estimate_name(i), estimate_text(set.rule, plans[i], i));
+  for (std::size_t i = 0; i < plans.size(); ++i) let_estimate(set.rule, plans[i], i, let);
   let(kMemberName, member_expression(set.rule, plans.size()));
   std::map<std::string, const MemberPlan*> owners;
   for (std::size_t i = 0; i < plans.size(); ++i) {

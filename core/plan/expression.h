@@ -30,7 +30,7 @@ using Environment = std::map<std::string, Value, std::less<>>;
 /// is exact; `//` and `%` round towards minus infinity as in Python. Functions: min, max, abs, ceil_div,
 /// round_up, is_pow2, ilog2. Literals: decimal integers, True, False, 'strings', "strings", [lists] and
 /// (tuples) after `in`. `and` and `or` return the operand, as in Python. Integers are int64: overflow is an
-/// error, never a wrong value. Limits: 16,384 characters and 64 levels of nesting, so that hostile text cannot
+/// error, never a wrong value. Limits: 4,096 characters and 64 levels of nesting, so that hostile text cannot
 /// exhaust the stack. Immutable and cheap to copy; evaluation from several threads is safe.
 class Expression {
  public:

@@ -17,7 +17,7 @@ using NodePointer = std::shared_ptr<const Node>;
 using Kind = Node::Kind;
 
 // Limits of the contract (expression.h): hostile text must not exhaust the stack.
-constexpr std::size_t kMaxCharacters = 16384;  // estimates of kernel sets are the longest, with 5,000
+constexpr std::size_t kMaxCharacters = 4096;
 constexpr int kMaxDepth = 64;
 constexpr std::uint64_t kLowestMagnitude = std::uint64_t{1} << 63;
 
