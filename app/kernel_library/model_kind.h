@@ -56,9 +56,9 @@ struct OperatorEntry {
   std::vector<std::string> phases;  ///< empty: all
   Expression count;                 ///< times that a step has it; 0: it has none
   std::optional<Expression> when;
-  NamedExpressions with;              ///< names for `choices`, `flops` and `bytes`
+  NamedExpressions with;                ///< names for `choices`, `flops` and `bytes`
   std::vector<OperatorKernel> choices;  ///< the first that suits
-  Expression flops, bytes;            ///< least of one call, where the library has no formula for it
+  Expression flops, bytes;              ///< least of one call, where the library has no formula for it
 };
 
 /// A step that a model takes again and again, such as "decode".
