@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/predict/exact_counts.h"
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
 
@@ -20,12 +21,6 @@ std::string flag_text(const codegen::Problem& problem, const std::string& name, 
   return to_string(value);
 }
 
-std::string shape_flag(const AxisValues& axes) {
-  std::string shape;
-  for (const auto& [name, size] : axes) shape += fmt::format("{}{}={}", shape.empty() ? "" : ",", name, size);
-  return shape;
-}
-
 }  // namespace
 
 void OperatorProblems::give(ModelOperator& line) {
@@ -36,7 +31,7 @@ void OperatorProblems::give(ModelOperator& line) {
     const auto unshaped = instance(line.algorithm, flags);
     if (const std::string error = codegen::size_error(*unshaped, line.axes); !error.empty())
       fail(ExitCode::usage, "{}: {}", line.algorithm, error);
-    line.problem = codegen::with_shape(*unshaped, shape_flag(line.axes));
+    line.problem = codegen::with_shape(*unshaped, shape_name(line.axes));
     line.params = line.problem->params;
   } catch (const Error& error) {
     if (error.code() != ExitCode::usage) throw;

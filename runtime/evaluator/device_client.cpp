@@ -62,7 +62,6 @@ std::uint64_t DeviceClient::send(std::string type, Json body) {
 std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
   return ask_again_if_killed([this] {
-    ensure_process();
     const std::uint64_t id = send("describe", Json::object());
     return take_devices(process_->receive(steady_clock::now() + kDescribeLimit), id);
   });
@@ -74,6 +73,7 @@ auto DeviceClient::ask_again_if_killed(Ask ask) -> decltype(ask()) {
   for (int attempt = 1;; ++attempt) {
     try {
       was_killed_ = false;
+      ensure_process();
       return ask();
     } catch (const Error&) {
       if (!was_killed_ || attempt == kStartAttempts) throw;
@@ -164,7 +164,6 @@ std::optional<Calibration> DeviceClient::poll_calibration(TimePoint now) {
 
 Calibration DeviceClient::calibrate(const CalibrationTask& task) {
   return ask_again_if_killed([&] {
-    ensure_process();
     ask_calibration(task);
     for (;;) {
       if (auto calibration = poll_calibration(steady_clock::now())) return *calibration;
