@@ -6,13 +6,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-heapsize=1048576)  # KiB
 endif()
 
-# The faster linker of Debian's binutils (docs/building.md). Sanitizers and gcov are linked as their manuals say.
-include(CheckLinkerFlag)
-check_linker_flag(CXX -fuse-ld=gold AK_HAS_GOLD)
-if(AK_HAS_GOLD AND NOT AK_SANITIZE AND NOT AK_COVERAGE)
-  add_link_options(-fuse-ld=gold)
-endif()
-
 option(AK_FAST_BUILD "Precompile third-party headers and compile the sources of a folder at once" ON)
 
 # ak_build_fast(TARGET hot|plain|command|test|own): how a target is compiled.
