@@ -22,6 +22,7 @@ struct TinyProblem {
   bool allow_nondeterministic = false;
   bool in_place = false;  ///< c shares a's memory
   bool weight = false;    ///< b is one
+  std::vector<double> scalars = {};  ///< what a scalar input s, a float, may be; none without
   std::int64_t columns =
       1;  ///< more than one: tensors are [N, C], and `expression` is over all N * C elements
   Tolerance tolerance = {};
