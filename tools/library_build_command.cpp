@@ -29,12 +29,13 @@ constexpr const char* kHelp =
     "  y = my_ops.mlp_down(x, w)              # or torch.ops.my_ops.mlp_down(x, w); MY_OPS_LOG=1 shows who "
     "serves it\n"
     "\n"
-    "A plan is what `alphakernel library plan --json` writes: of every operator the best verified kernel or set\n"
+    "A plan is what `alphakernel library plan --json` writes: of every operator the best verified kernel or "
+    "set\n"
     "is taken. For those that have none a manifest of a session is written, which tunes them.\n"
     "docs/kernel_library.md says more.\n";
 
 struct Flags {
-  std::vector<std::string> kernels, archs;
+  std::vector<std::string> kernels, archs, problems;
   std::string plan, output, name = "alphakernel_ops", version = "1.0", device, database, compiler;
   int tune_minutes = 0;
   bool force = false, json = false;
@@ -67,13 +68,18 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("-o,--output", flags.output, "the folder that pip installs; created if it does not exist")
       ->required()
       ->group("Main");
-  app.add_option("--name", flags.name,
-                 "of the package, its namespace of operators, and its CMake target (default: alphakernel_ops)");
+  app.add_option(
+      "--name", flags.name,
+      "of the package, its namespace of operators, and its CMake target (default: alphakernel_ops)");
   app.add_option("--package-version", flags.version, "of the package (default: 1.0)");
-  app.add_option("--arch,--target", flags.archs,
-                 "what to build machine code for, e.g. sm_90a,sm_100a (default: what each kernel was evaluated "
-                 "for)");
-  app.add_option("--device", flags.device, "the product whose measurements decide with --plan; part of its name");
+  app.add_option(
+      "--arch,--target", flags.archs,
+      "what to build machine code for, e.g. sm_90a,sm_100a (default: what each kernel was evaluated "
+      "for)");
+  app.add_option("--problem", flags.problems,
+                 "folder of a problem that is not shipped, for its kernels; may be repeated");
+  app.add_option("--device", flags.device,
+                 "the product whose measurements decide with --plan; part of its name");
   add_integer(app, "--tune", {.min = 1, .max = 100'000}, into(flags.tune_minutes),
               "minutes of the session that is written for operators without a kernel (default: 60)");
   app.add_option("--compiler", flags.compiler, "C++ compiler of the launcher (default: $CXX, else c++)");
@@ -84,14 +90,14 @@ void add_flags(CLI::App& app, Flags& flags) {
 }
 
 app::PackageOrder order_of(const Flags& flags, const app::Config& config) {
-  if (flags.kernels.empty() == flags.plan.empty()) {
-    if (flags.plan.empty()) fail(ExitCode::usage, "name the operators: --kernel KERNEL, or --plan FILE");
-  }
+  if (flags.kernels.empty() && flags.plan.empty())
+    fail(ExitCode::usage, "name the operators: --kernel KERNEL, or --plan FILE");
   if (const std::string why = codegen::name_objection(flags.name); !why.empty())
     fail(ExitCode::usage, "--name '{}': {}", flags.name, why);
   app::PackageOrder order{.name = flags.name,
                           .version = flags.version,
                           .entries = {},
+                          .problems = {flags.problems.begin(), flags.problems.end()},
                           .archs = {},
                           .device = flags.device,
                           .database = app::database_file(flags.database, config),
@@ -155,11 +161,12 @@ int build_library(const app::Arguments& arguments) {
   const std::vector<app::PackageEntry> missing = app::without_kernel(order);
   if (!missing.empty()) {
     const std::string manifest = write_manifest(flags, missing);
-    fmt::print(stderr,
-               "no verified kernel{} is in {} of:\n{}\n{} has a session that tunes them; then build again:\n  "
-               "alphakernel session start {} --foreground\n",
-               flags.device.empty() ? "" : fmt::format(" for {}", flags.device), order.database.string(),
-               missing_text(missing), manifest, manifest);
+    fmt::print(
+        stderr,
+        "no verified kernel{} is in {} of:\n{}\n{} has a session that tunes them; then build again:\n  "
+        "alphakernel session start {} --foreground\n",
+        flags.device.empty() ? "" : fmt::format(" for {}", flags.device), order.database.string(),
+        missing_text(missing), manifest, manifest);
   }
   const auto progress = [&](const std::string& line) {
     if (!flags.json) fmt::print(stderr, "{}\n", line);
@@ -170,9 +177,10 @@ int build_library(const app::Arguments& arguments) {
     return 0;
   }
   for (const std::string& note : built.notes) fmt::print("note: {}\n", note);
-  fmt::print("{}: {} operator{}; pip install {} puts the package {} there, and README.md says how it is used\n",
-             flags.output, built.description.at("operators").size(),
-             built.description.at("operators").size() == 1 ? "" : "s", flags.output, flags.name);
+  fmt::print(
+      "{}: {} operator{}; pip install {} puts the package {} there, and README.md says how it is used\n",
+      flags.output, built.description.at("operators").size(),
+      built.description.at("operators").size() == 1 ? "" : "s", flags.output, flags.name);
   return 0;
 }
 

@@ -28,15 +28,22 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kQueryLimit{60'000};
 constexpr int kFormatVersion = 1;
 
-std::shared_ptr<const ProblemInstance> instance_of(const std::string& problem, const Params& params) {
-  const bool folder = fs::is_directory(problem) && problem.find('/') != std::string::npos;
-  const codegen::Problem found = codegen::load_problem(folder ? fs::path(problem) : codegen::find_problem(problem));
-  return codegen::instantiate(found, params);
+/// Of the folders that were named, else a shipped one.
+codegen::Problem problem_called(const PackageOrder& order, const std::string& name) {
+  for (const fs::path& folder : order.problems)
+    if (codegen::Problem problem = codegen::load_problem(folder); problem.name == name) return problem;
+  return codegen::load_problem(codegen::find_problem(name));
 }
 
-std::shared_ptr<const ProblemInstance> instance_of(const PackageEntry& entry) {
-  const codegen::Problem found = codegen::load_problem(codegen::find_problem(entry.problem));
+std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, const PackageEntry& entry) {
+  const codegen::Problem found = problem_called(order, entry.problem);
   return codegen::instantiate(found, codegen::choose_params(found, entry.params));
+}
+
+std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, const KernelChoice& kernel) {
+  if (kernel.problem.empty())
+    fail(ExitCode::usage, "{} does not say which problem it is of", kernel.candidate.name);
+  return codegen::instantiate(problem_called(order, kernel.problem), kernel.params);
 }
 
 /// An operator as far as it was made.
@@ -65,11 +72,11 @@ std::vector<Arch> targets_of(const PackageOrder& order, const ExportChoice& choi
 Json member_names(const ExportChoice& choice, const fs::path& database) {
   Json names = Json::array();
   if (!choice.stored) return names;
-  const db::Table members = db::query(
-      database,
-      "SELECT m.number, v.name FROM kernel_members m JOIN variants v ON v.id = m.member "
-      "WHERE m.variant = :variant AND m.member <> m.variant ORDER BY m.number",
-      0, kQueryLimit, {{"variant", choice.stored->variant}});
+  const db::Table members =
+      db::query(database,
+                "SELECT m.number, v.name FROM kernel_members m JOIN variants v ON v.id = m.member "
+                "WHERE m.variant = :variant AND m.member <> m.variant ORDER BY m.number",
+                0, kQueryLimit, {{"variant", choice.stored->variant}});
   for (const db::TableRow& row : db::rows_of(members))
     names.push_back(fs::path(row.text("name")).filename().string());
   return names;
@@ -85,12 +92,15 @@ Json measured_json(const ExportChoice& choice) {
       times.push_back({{"shape", m.workload},
                        {"median_us", m.median_ns / 1e3},
                        {"estimated", m.method == kEmulatedMethod}});
-  return {{"device", stored.device.name}, {"variant", stored.variant}, {"program", stored.version}, {"times", times}};
+  return {{"device", stored.device.name},
+          {"variant", stored.variant},
+          {"program", stored.version},
+          {"times", times}};
 }
 
 /// Machine code for the targets; what cannot be built for one of several is noted.
-codegen::LibraryKernel built_for(const MadeOperator& made, const std::vector<Arch>& archs, const Config& config,
-                                 std::vector<std::string>& notes) {
+codegen::LibraryKernel built_for(const MadeOperator& made, const std::vector<Arch>& archs,
+                                 const Config& config, std::vector<std::string>& notes) {
   codegen::LibraryKernel kernel{.name = made.name,
                                 .problem = *made.problem,
                                 .candidate = made.choice.kernel.candidate,
@@ -114,9 +124,7 @@ MadeOperator made_operator(const PackageOrder& order, const PackageEntry& entry,
   MadeOperator made;
   made.choice = export_choice(entry.kernel, order.device, order.database);
   const KernelChoice& kernel = made.choice.kernel;
-  made.problem = entry.problem.empty() ? instance_of(kernel.problem, kernel.params) : instance_of(entry);
-  if (entry.problem.empty() && kernel.problem.empty())
-    fail(ExitCode::usage, "{} does not say which problem it is of", entry.kernel);
+  made.problem = entry.problem.empty() ? instance_of(order, kernel) : instance_of(order, entry);
   made.name = operator_name(entry, *made.problem);
   const codegen::LibraryKernel built =
       built_for(made, targets_of(order, made.choice, made.name), config, notes);
@@ -194,10 +202,11 @@ std::vector<MadeOperator> made_operators(const PackageOrder& order, const Config
     if (joined(operators, entry, words, entry.kernel)) continue;
     MadeOperator made = made_operator(order, entry, config, built.notes);
     if (std::ranges::find(operators, made.name, &MadeOperator::name) != operators.end())
-      fail(ExitCode::usage, "two operators are called {}; give one another name: --kernel OTHER={}", made.name,
-           entry.kernel);
-    progress(fmt::format("{}: {} for {}", made.name, made.choice.kernel.candidate.name,
-                         fmt::join(made.files.description.at("images").get<std::vector<std::string>>(), ", ")));
+      fail(ExitCode::usage, "two operators are called {}; give one another name: --kernel OTHER={}",
+           made.name, entry.kernel);
+    progress(
+        fmt::format("{}: {} for {}", made.name, made.choice.kernel.candidate.name,
+                    fmt::join(made.files.description.at("images").get<std::vector<std::string>>(), ", ")));
     operators.push_back(std::move(made));
     words.push_back(entry.kernel);
   }
@@ -229,7 +238,7 @@ std::vector<PackageEntry> without_kernel(PackageOrder& order) {
   std::vector<PackageEntry> missing;
   for (PackageEntry& entry : order.entries) {
     if (!entry.kernel.empty()) continue;
-    const auto problem = instance_of(entry);
+    const auto problem = instance_of(order, entry);
     try {
       entry.kernel = best_variant_of(problem->definition.name, order.device, order.database);
     } catch (const Error& none) {

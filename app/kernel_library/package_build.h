@@ -17,8 +17,9 @@ struct PackageOrder {
   std::string name = "alphakernel_ops";  ///< of the package, its namespace of operators, and its CMake target
   std::string version = "1.0";           ///< of the package
   std::vector<PackageEntry> entries;
-  std::vector<Arch> archs;  ///< empty: of each kernel what it was evaluated for
-  std::string device;       ///< the product whose measurements decide; part of its name
+  std::vector<std::filesystem::path> problems;  ///< folders of problems that are not shipped
+  std::vector<Arch> archs;                      ///< empty: of each kernel what it was evaluated for
+  std::string device;                           ///< the product whose measurements decide; part of its name
   std::filesystem::path database, output;
   std::string compiler;  ///< of C++; empty: $CXX, else c++
 };

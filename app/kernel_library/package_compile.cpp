@@ -48,7 +48,8 @@ PackageCompiler::PackageCompiler(const std::string& command) : command_(compiler
   const std::string why = failure({command_, "--version"});
   if (!why.empty())
     fail(ExitCode::environment,
-         "the library's launcher is compiled by a C++ compiler, and '{}' does not run: {}; install one or name "
+         "the library's launcher is compiled by a C++ compiler, and '{}' does not run: {}; install one or "
+         "name "
          "it with --compiler",
          command_, why);
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kFormat = "alphakernel.library_plan";
 constexpr std::string_view kOther = "other";  // an operator that no algorithm computes
 
-std::string flag_text(const Json& value) {
+std::string param_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.dump();
 }
@@ -31,7 +31,7 @@ PackageEntry entry_of(const std::filesystem::path& file, const Json& row) {
       refuse(file, fmt::format("an operator has no text \"{}\"", key));
   PackageEntry entry{.name = row.at("operator"), .kernel = "", .problem = row.at("algorithm")};
   if (const auto params = row.find("params"); params != row.end() && params->is_object())
-    for (const auto& [name, value] : params->items()) entry.params[name] = flag_text(value);
+    for (const auto& [name, value] : params->items()) entry.params[name] = param_text(value);
   if (const auto axes = row.find("axes"); axes != row.end() && axes->is_object()) entry.axes.push_back(*axes);
   return entry;
 }
@@ -55,8 +55,8 @@ std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
   if (!json.is_object() || json.value("format", "") != kFormat)
     refuse(file, fmt::format("it is no \"{}\"", kFormat));
   if (json.value("version", 1) != 1)
-    fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads 1: update AlphaKernel", file.string(),
-         json.at("version").dump());
+    fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads 1: update AlphaKernel",
+         file.string(), json.at("version").dump());
   if (!json.contains("operators") || !json.at("operators").is_array())
     refuse(file, "it has no list \"operators\"");
   std::vector<PackageEntry> entries;
@@ -75,7 +75,8 @@ Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string
     // A search has one shape or those of its problem, of which it makes a set.
     if (entry.axes.size() == 1) run["shape"] = entry.axes.front();
     if (entry.axes.size() > 1) run["per_shape"] = true;
-    if (known.insert({entry.problem, entry.params}).second || entry.axes.size() == 1) runs.push_back(std::move(run));
+    if (known.insert({entry.problem, entry.params}).second || entry.axes.size() == 1)
+      runs.push_back(std::move(run));
   }
   Json manifest{{"budgets", {{"max_minutes", minutes}}}, {"runs", runs}};
   if (!device.empty()) manifest["defaults"] = {{"arch", device}};

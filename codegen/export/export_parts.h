@@ -36,7 +36,7 @@ struct ExportSubject {
   std::vector<const Axis*> axes;        ///< those that vary
   std::vector<const Axis*> derived;     ///< those that follow from others
   std::vector<ExportedTensor> tensors;  ///< inputs first
-  bool loaded = false;                  ///< machine code is loaded; else the kernel is compiled with its launcher
+  bool loaded = false;  ///< machine code is loaded; else the kernel is compiled with its launcher
 
   /// Those that are parameters: all except outputs that share an input's memory.
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;

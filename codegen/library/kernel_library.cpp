@@ -90,15 +90,14 @@ class OperatorWriter {
          {"sizes", fmt::format("{}", fmt::join(places(subject_.axes.size(), "sizes[{}]"), ", "))},
          {"prepared_facts",
           prepares
-              ? fmt::format(
-                    "  facts.prepared_bytes = static_cast<std::int64_t>({}_prepared_bytes(shape));\n",
-                    subject_.name)
+              ? fmt::format("  facts.prepared_bytes = static_cast<std::int64_t>({}_prepared_bytes(shape));\n",
+                            subject_.name)
               : ""},
          {"derived", derived()},
          {"values", values(false)},
          {"prepared_values", prepares ? "prepared, prepared_bytes, " : ""},
-         {"prepare", prepares ? library_text("prepare.cpp", {{"name", subject_.name}, {"values", values(true)}})
-                              : ""},
+         {"prepare",
+          prepares ? library_text("prepare.cpp", {{"name", subject_.name}, {"values", values(true)}}) : ""},
          {"tensors", tensors()},
          {"axis_names", joined(axis_names)},
          {"given", joined(given)},
@@ -141,10 +140,9 @@ class OperatorWriter {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const ExportedTensor& tensor = *parameters[i];
       if (weights && !tensor.spec->weight) continue;
-      list.push_back(tensor.scalar()
-                         ? fmt::format("static_cast<{}>(values[{}].{})", scalar_word(tensor), i,
-                                       info(tensor.spec->dtype).floating ? "real" : "whole")
-                         : fmt::format("values[{}].pointer", i));
+      list.push_back(tensor.scalar() ? fmt::format("static_cast<{}>(values[{}].{})", scalar_word(tensor), i,
+                                                   info(tensor.spec->dtype).floating ? "real" : "whole")
+                                     : fmt::format("values[{}].pointer", i));
     }
     return fmt::format("{}", fmt::join(list, ", "));
   }
@@ -247,8 +245,7 @@ std::string images_source(const ExportSubject& subject, const std::vector<ImageF
     const std::string symbol = fmt::format("{}_image_{}", subject.name, i);
     data += included_data(symbol, files[i]);
     names += fmt::format("const char* const kNames{}[] = {{{}}};\n", i, image_names(files[i], kernels));
-    const std::string letter =
-        files[i].arch.feature == 0 ? "0" : fmt::format("'{}'", files[i].arch.feature);
+    const std::string letter = files[i].arch.feature == 0 ? "0" : fmt::format("'{}'", files[i].arch.feature);
     images += fmt::format("    {{{}, {}, {}, {}, kNames{}}},\n", files[i].arch.number(), letter, files[i].ptx,
                           symbol, i);
   }
@@ -260,9 +257,7 @@ std::string images_source(const ExportSubject& subject, const std::vector<ImageF
                                      {"kernels", std::to_string(kernels.size())}});
 }
 
-Json shape_json(const TensorSpec& tensor) {
-  return tensor.is_scalar() ? Json(nullptr) : Json(*tensor.shape);
-}
+Json shape_json(const TensorSpec& tensor) { return tensor.is_scalar() ? Json(nullptr) : Json(*tensor.shape); }
 
 Json axes_json(const Definition& definition) {
   Json axes = Json::array();
@@ -316,14 +311,14 @@ Json description_of(const LibraryKernel& kernel, const ExportSubject& subject) {
             {"axes", axes_json(definition)},
             {"given", sizes_without_input(subject)},
             {"prepares", !subject.candidate.plan.prepare.empty()},
-            {"prepared_axes", subject.candidate.plan.prepare.empty() ? std::vector<std::string>{}
-                                                                     : prepared_axes(subject)},
+            {"prepared_axes",
+             subject.candidate.plan.prepare.empty() ? std::vector<std::string>{} : prepared_axes(subject)},
             {"kernel", subject.candidate.name},
             {"images", Json::array()},
             {"shapes", Json::array()},
             // Twice the harness's bound: PyTorch's reference may sum in the element type itself.
-            {"bound_ulps", 2 * subject.problem.tolerance.factor *
-                               std::max(subject.problem.tolerance.floor_ulps, 2.0)}};
+            {"bound_ulps",
+             2 * subject.problem.tolerance.factor * std::max(subject.problem.tolerance.floor_ulps, 2.0)}};
   for (const Arch& arch : kernel.archs) json["images"].push_back(arch.sm());
   for (const Workload& workload : subject.problem.workloads)
     if (workload.tier != WorkloadTier::deep)
@@ -360,19 +355,18 @@ std::vector<ExportedFile> library_sources(const std::string& library,
                                           const std::string& archs) {
   std::string declarations, list;
   for (const std::string& name : operators) {
-    declarations += fmt::format("extern AK_HIDDEN const ak_library::Operator {}_{}_operator;\n", library, name);
+    declarations +=
+        fmt::format("extern AK_HIDDEN const ak_library::Operator {}_{}_operator;\n", library, name);
     list += fmt::format("{}&{}_{}_operator", list.empty() ? "" : ", ", library, name);
   }
-  std::vector<ExportedFile> files{
-      {"driver.h", library_text("driver.h")},
-      {"library.h", library_text("library.h")},
-      {"driver.cpp", library_text("driver.cpp")},
-      {"table.cpp",
-       library_text("table.cpp", {{"library", library},
-                                  {"declarations", declarations},
-                                  {"operators", list},
-                                  {"archs", archs}})},
-      {kLibraryModule, library_text("module.cpp", {{"library", library}})}};
+  std::vector<ExportedFile> files{{"driver.h", library_text("driver.h")},
+                                  {"library.h", library_text("library.h")},
+                                  {"driver.cpp", library_text("driver.cpp")},
+                                  {"table.cpp", library_text("table.cpp", {{"library", library},
+                                                                           {"declarations", declarations},
+                                                                           {"operators", list},
+                                                                           {"archs", archs}})},
+                                  {kLibraryModule, library_text("module.cpp", {{"library", library}})}};
   // What the exported launchers include of CUDA.
   for (const char* header : {"cuda.h", "cuda_runtime.h", "cuda_runtime_api.h"})
     files.push_back({header, "#include \"driver.h\"\n"});
@@ -384,16 +378,19 @@ std::vector<ExportedFile> library_package(const Json& description) {
   std::string operators;
   for (const Json& one : description.at("operators"))
     operators += fmt::format("| `{}` | {} | {} |\n", one.at("name").get<std::string>(),
-                             one.at("definition").get<std::string>(), fmt::join(one.at("images").get<std::vector<std::string>>(), ", "));
-  return {{"pyproject.toml", library_text("pyproject.toml", {{"name", name}, {"version", version}})},
-          {"alphakernel_build.py", library_text("alphakernel_build.py", {{"name", name}, {"version", version}})},
-          {"README.md", library_text("README.md",
-                        {{"name", name}, {"name_upper", upper_case(name)}, {"operators", operators}})},
-          {name + "/__init__.py", library_text("__init__.py",
-                        {{"name", name}, {"name_upper", upper_case(name)}, {"version", version}})},
-          {name + "/_operators.py", library_text("_operators.py")},
-          {name + "/cmake/" + name + "-config.cmake", library_text("config.cmake", {{"name", name}})},
-          {name + "/library.json", description.dump(1) + "\n"}};
+                             one.at("definition").get<std::string>(),
+                             fmt::join(one.at("images").get<std::vector<std::string>>(), ", "));
+  return {
+      {"pyproject.toml", library_text("pyproject.toml", {{"name", name}, {"version", version}})},
+      {"alphakernel_build.py", library_text("alphakernel_build.py", {{"name", name}, {"version", version}})},
+      {"README.md",
+       library_text("README.md",
+                    {{"name", name}, {"name_upper", upper_case(name)}, {"operators", operators}})},
+      {name + "/__init__.py",
+       library_text("__init__.py", {{"name", name}, {"name_upper", upper_case(name)}, {"version", version}})},
+      {name + "/_operators.py", library_text("_operators.py")},
+      {name + "/cmake/" + name + "-config.cmake", library_text("config.cmake", {{"name", name}})},
+      {name + "/library.json", description.dump(1) + "\n"}};
 }
 
 }  // namespace ak::codegen

@@ -30,7 +30,8 @@ struct LibraryOperator {
 };
 /// @param library  name of the library, which what the host code defines begins with
 /// Errors say why a kernel can be no operator.
-[[nodiscard]] Result<LibraryOperator> library_operator(const LibraryKernel& kernel, const std::string& library);
+[[nodiscard]] Result<LibraryOperator> library_operator(const LibraryKernel& kernel,
+                                                       const std::string& library);
 
 /// What does not depend on the operators: the launcher, and the module for Python.
 /// @param archs for messages: "sm_90a, sm_100a"

@@ -197,6 +197,13 @@ class KernelLibraryTest(unittest.TestCase):
             "counts += [prepared(), prepared()]\nprint(counts)"
         self.assertEqual(json.loads(python(code)[0]), [1, 1, 2, 2, 3, 3, 4, 5, 6])
 
+    def test_views_of_one_tensor_are_prepared_each_for_itself(self) -> None:
+        code = ON_DEVICE + "x, both, bias = torch.randn(8, 64), torch.randn(64, 64), torch.randn(32)\n" \
+            "for _ in range(3): made_ops.linear(x, both[:32], bias), made_ops.linear(x, both[32:], bias)\n" \
+            "both.mul_(2)\nmade_ops.linear(x, both[32:], bias)"
+        lines = python(code)[2]
+        self.assertEqual(sum("transpose" in one for one in lines if one.startswith("launch")), 3)
+
     def test_in_a_graph_weights_are_prepared_by_the_graph(self) -> None:
         code = ON_DEVICE + "x, weight, bias = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)\n" \
             "for _ in range(3): made_ops.linear(x, weight, bias)"

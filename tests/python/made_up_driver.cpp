@@ -74,7 +74,12 @@ int cuCtxPushCurrent_v2(void* context) { return current = context, 0; }
 int cuCtxPopCurrent_v2(void** context) { return *context = current, current = nullptr, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int device) { return *context = &contexts[device], 0; }
 int cuModuleLoadData(void** module, const void* image) {
-  say("load " + std::string(std::memcmp(image, "\x7f" "ELF", 4) == 0 ? "cubin" : "ptx"));
+  say("load " + std::string(std::memcmp(image,
+                                        "\x7f"
+                                        "ELF",
+                                        4) == 0
+                                ? "cubin"
+                                : "ptx"));
   return *module = const_cast<void*>(image), 0;
 }
 int cuModuleGetFunction(void** function, void*, const char* name) {
@@ -82,11 +87,12 @@ int cuModuleGetFunction(void** function, void*, const char* name) {
   return *function = new Function{name}, 0;
 }
 int cuFuncSetAttribute(void* function, int attribute, int value) {
-  say("attribute " + std::to_string(attribute) + " " + std::to_string(value) + " " + static_cast<Function*>(function)->name);
+  say("attribute " + std::to_string(attribute) + " " + std::to_string(value) + " " +
+      static_cast<Function*>(function)->name);
   return 0;
 }
-int cuLaunchKernel(void* function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-                   unsigned int bz, unsigned int shared, void*, void**, void**) {
+int cuLaunchKernel(void* function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+                   unsigned int by, unsigned int bz, unsigned int shared, void*, void**, void**) {
   static const bool quiet = std::getenv("MADE_UP_DRIVER_LOG") == nullptr;
   if (!quiet)
     say("launch " + static_cast<Function*>(function)->name + " grid " + numbers({gx, gy, gz}) + " block " +
@@ -95,7 +101,8 @@ int cuLaunchKernel(void* function, unsigned int gx, unsigned int gy, unsigned in
 }
 int cuLaunchKernelEx(const Config* config, void* function, void** arguments, void** extra) {
   const unsigned int *g = config->grid, *b = config->block;
-  return cuLaunchKernel(function, g[0], g[1], g[2], b[0], b[1], b[2], config->shared_bytes, config->stream, arguments, extra);
+  return cuLaunchKernel(function, g[0], g[1], g[2], b[0], b[1], b[2], config->shared_bytes, config->stream,
+                        arguments, extra);
 }
 int cuMemsetD8Async(std::uint64_t, unsigned char, std::size_t, void*) { return 0; }
 int cuStreamIsCapturing(void*, int* status) {

@@ -23,6 +23,7 @@ int run_library(const app::Arguments& arguments) {
 
 }  // namespace
 
-const Verb kLibraryVerb{"library", "make a library of PyTorch operators from kernels", run_library, kJudgeVerbs};
+const Verb kLibraryVerb{"library", "make a library of PyTorch operators from kernels", run_library,
+                        kJudgeVerbs};
 
 }  // namespace ak::tools
