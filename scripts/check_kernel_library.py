@@ -200,6 +200,8 @@ class Check:
                   kernel=self.served(operator, shape["axes"]), **{key: round(value, 3) for key, value in row.items()})
 
     def compiled(self, operator, shape):
+        import torch._dynamo
+
         arguments = arguments_of(operator, shape["axes"])
         function = self.library.functions[operator.name]
         want = function(*arguments)
