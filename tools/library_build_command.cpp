@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "app/kernel_library/package_build.h"
 #include "app/setup/config.h"
 #include "codegen/export/export_name.h"
@@ -11,6 +13,7 @@
 #include "core/text/file.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
+#include "tools/verb.h"
 
 namespace ak::tools {
 namespace {
@@ -81,7 +84,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--device", flags.device,
                  "the product whose measurements decide with --plan; part of its name");
   add_integer(app, "--tune", {.min = 1, .max = 100'000}, into(flags.tune_minutes),
-              "minutes of the session that is written for operators without a kernel (default: 60)");
+              "tune operators of the plan that have no kernel, so many minutes in all");
   app.add_option("--compiler", flags.compiler, "C++ compiler of the launcher (default: $CXX, else c++)");
   app.add_flag("--force", flags.force, "write into a folder that is not empty");
   app.add_option("--db", flags.database,
@@ -144,6 +147,34 @@ std::string write_manifest(const Flags& flags, const std::vector<app::PackageEnt
   return file.string();
 }
 
+/// The session as `alphakernel session start` runs it; it can be resumed by itself.
+void tune(const std::string& manifest, const app::PackageOrder& order) {
+  const auto session = std::ranges::find(verbs(), "session", [](const Verb* verb) { return verb->name; });
+  const int code = (*session)->run({"start", manifest, "--foreground", "--db", order.database.string(),
+                                    "--output-folder", fs::path(manifest).replace_extension("").string()});
+  if (code != 0) fmt::print(stderr, "the session ended with exit code {}: what it found is used\n", code);
+}
+
+/// Gives every entry its kernel. What has none is named, and tuned where --tune asks for that.
+void find_kernels(const Flags& flags, app::PackageOrder& order) {
+  std::vector<app::PackageEntry> missing = app::without_kernel(order);
+  if (missing.empty()) return;
+  const std::string manifest = write_manifest(flags, missing);
+  const std::string where = flags.device.empty() ? "" : fmt::format(" for {}", flags.device);
+  fmt::print(stderr, "no verified kernel{} is in {} of:\n{}\n", where, order.database.string(),
+             missing_text(missing));
+  if (flags.tune_minutes == 0) {
+    fmt::print(stderr,
+               "{} has a session that tunes them (--tune MINUTES runs it); then build again:\n"
+               "  alphakernel session start {} --foreground\n",
+               manifest, manifest);
+    return;
+  }
+  tune(manifest, order);
+  missing = app::without_kernel(order);
+  if (!missing.empty()) fmt::print(stderr, "still without a kernel:\n{}\n", missing_text(missing));
+}
+
 }  // namespace
 
 int build_library(const app::Arguments& arguments) {
@@ -158,16 +189,7 @@ int build_library(const app::Arguments& arguments) {
   const app::Config config = app::load_config();
   app::PackageOrder order = order_of(flags, config);
   require_empty(flags.output, flags.force);
-  const std::vector<app::PackageEntry> missing = app::without_kernel(order);
-  if (!missing.empty()) {
-    const std::string manifest = write_manifest(flags, missing);
-    fmt::print(
-        stderr,
-        "no verified kernel{} is in {} of:\n{}\n{} has a session that tunes them; then build again:\n  "
-        "alphakernel session start {} --foreground\n",
-        flags.device.empty() ? "" : fmt::format(" for {}", flags.device), order.database.string(),
-        missing_text(missing), manifest, manifest);
-  }
+  find_kernels(flags, order);
   const auto progress = [&](const std::string& line) {
     if (!flags.json) fmt::print(stderr, "{}\n", line);
   };

@@ -259,12 +259,12 @@ class KernelLibraryTest(unittest.TestCase):
         with open(plan, "w", encoding="utf-8") as file:
             json.dump({"format": "alphakernel.library_plan", "version": 1, "operators": rows}, file)
         output = os.path.join(WORK.name, "planned")
-        run = program("library", "build", "--plan", plan, "--output", output, "--tune", "30", ok=False)
+        run = program("library", "build", "--plan", plan, "--output", output, ok=False)
         self.assertEqual(run.returncode, 4, run.stderr)
         self.assertIn("  mlp_down: gemm dtype=bfloat16\n", run.stderr)
         self.assertIn(f"alphakernel session start {output}.tune.json --foreground", run.stderr)
         manifest = json.load(open(output + ".tune.json", encoding="utf-8"))
-        self.assertEqual(manifest["budgets"], {"max_minutes": 30})
+        self.assertEqual(manifest["budgets"], {"max_minutes": 60})
         self.assertEqual(manifest["runs"], [{"name": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"},
                                              "shape": {"M": 64, "N": 4096, "K": 4096}}])
 
