@@ -43,7 +43,10 @@ std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, co
 std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, const KernelChoice& kernel) {
   if (kernel.problem.empty())
     fail(ExitCode::usage, "{} does not say which problem it is of", kernel.candidate.name);
-  return codegen::instantiate(problem_called(order, kernel.problem), kernel.params);
+  const codegen::Problem problem = problem_called(order, kernel.problem);
+  std::map<std::string, std::string> given;  // a file need not name those that have the default
+  for (const auto& [name, value] : kernel.params) given[name] = to_string(value);
+  return codegen::instantiate(problem, codegen::choose_params(problem, given));
 }
 
 /// An operator as far as it was made.
