@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/error.h"
@@ -30,6 +31,8 @@ PackageEntry entry_of(const std::filesystem::path& file, const Json& row) {
     if (!row.is_object() || !row.contains(key) || !row.at(key).is_string())
       refuse(file, fmt::format("an operator has no text \"{}\"", key));
   PackageEntry entry{.name = row.at("operator"), .kernel = "", .problem = row.at("algorithm")};
+  if (const auto phase = row.find("phase"); phase != row.end() && phase->is_string())
+    entry.phase = phase->get<std::string>();
   if (const auto params = row.find("params"); params != row.end() && params->is_object())
     for (const auto& [name, value] : params->items()) entry.params[name] = param_text(value);
   if (const auto axes = row.find("axes"); axes != row.end() && axes->is_object()) entry.axes.push_back(*axes);
@@ -48,10 +51,21 @@ void add(std::vector<PackageEntry>& entries, PackageEntry entry) {
     if (std::ranges::find(known->axes, axes) == known->axes.end()) known->axes.push_back(axes);
 }
 
+/// An operator that is another kernel in every phase, as attention is, has a name of each.
+void tell_apart(std::vector<PackageEntry>& entries) {
+  std::map<std::string, int> times;
+  for (const PackageEntry& entry : entries) ++times[entry.name];
+  std::map<std::string, int> taken;
+  for (PackageEntry& entry : entries) {
+    if (times[entry.name] > 1 && !entry.phase.empty()) entry.name += "_" + entry.phase;
+    if (const int number = ++taken[entry.name]; number > 1) entry.name += fmt::format("_{}", number);
+  }
+}
+
 }  // namespace
 
 std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
-  const Json json = parse_json(read_file(file));
+  const Json json = try_parse_json(read_file(file));
   if (!json.is_object() || json.value("format", "") != kFormat)
     refuse(file, fmt::format("it is no \"{}\"", kFormat));
   if (json.value("version", 1) != 1)
@@ -64,6 +78,7 @@ std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
     PackageEntry entry = entry_of(file, row);
     if (entry.problem != kOther) add(entries, std::move(entry));
   }
+  tell_apart(entries);
   return entries;
 }
 

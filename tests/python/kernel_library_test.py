@@ -268,6 +268,23 @@ class KernelLibraryTest(unittest.TestCase):
         self.assertEqual(manifest["runs"], [{"name": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"},
                                              "shape": {"M": 64, "N": 4096, "K": 4096}}])
 
+    def test_an_operator_that_is_another_kernel_in_every_phase_has_two_names(self) -> None:
+        plan = os.path.join(WORK.name, "phases.json")
+        rows = [{"operator": "attention", "algorithm": name, "params": {}, "axes": {}, "phase": phase}
+                for name, phase in (("flash_attention", "prefill"), ("attention_decode", "decode"))]
+        with open(plan, "w", encoding="utf-8") as file:
+            json.dump({"format": "alphakernel.library_plan", "version": 1, "operators": rows}, file)
+        run = program("library", "build", "--plan", plan, "--output", os.path.join(WORK.name, "phases"), ok=False)
+        self.assertIn("  attention_prefill: flash_attention\n  attention_decode: attention_decode\n", run.stderr)
+
+    def test_a_file_that_is_no_plan_is_refused(self) -> None:
+        for text in ("", "[]", "{}", '{"format": "alphakernel.library_plan"}'):
+            path = os.path.join(WORK.name, "no_plan.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            run = program("library", "build", "--plan", path, "--output", os.path.join(WORK.name, "none"), ok=False)
+            self.assertIn("expected what `alphakernel library plan --json` writes", run.stderr)
+
     def test_its_numbers_of_cuda_are_those_of_cudas_headers(self) -> None:
         include = next((one for one in ("/usr/local/cuda/include", "/usr/include") if os.path.exists(one + "/cuda_runtime_api.h")), None)
         if include is None:
