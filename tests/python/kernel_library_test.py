@@ -204,6 +204,53 @@ class KernelLibraryTest(unittest.TestCase):
         lines = python(code)[2]
         self.assertEqual(sum("transpose" in one for one in lines if one.startswith("launch")), 3)
 
+    def test_a_stream_waits_once_for_what_another_one_prepared(self) -> None:
+        code = ON_DEVICE + "import made_ops._operators as inside\nnow, waits = [1], []\n" \
+            "inside._stream = lambda: lambda device: now[0]\n" \
+            "inside._prepared_elsewhere = lambda device, stream, memory: waits.append((now[0], stream))\n" \
+            "made_ops._library._set_up()\nx, weight, bias = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)\n" \
+            "def on(*streams):\n    for now[0] in streams: made_ops.linear(x, weight, bias)\n    return waits\n" \
+            "print(on(1, 2, 1, 2, 1))\nweight.mul_(2)\nprint(on(1)[1:])\nprint(on(3, 2, 3)[2:])"
+        shown, _, lines = python(code)
+        # What is prepared anew lands in memory that stream 2 may still read.
+        self.assertEqual(shown, "[(2, 1)]\n[(1, 2)]\n[(3, 1), (2, 1)]")
+        self.assertEqual(sum("transpose" in one for one in lines if one.startswith("launch")), 2)
+
+    def test_threads_may_call_at_once(self) -> None:
+        code = ON_DEVICE + "import sys, threading\nsys.setswitchinterval(1e-6)\nx, bias, wrong = torch.randn(8, 64), torch.randn(32), []\n" \
+            "shared = torch.randn(32, 64)\ndef work(seed):\n    for i in range(150):\n" \
+            "        if i % 10 == seed: shared.mul_(1)\n        own = torch.randn(32, 64)\n" \
+            "        n = 1 + (seed * 150 + i) % 400\n" \
+            "        shapes = [tuple(made_ops.linear(x[:1 + i % 8], w, bias).shape) for w in (shared, own)]\n" \
+            "        if shapes != [(1 + i % 8, 32)] * 2 or made_ops.add(x.view(-1)[:n], x.view(-1)[:n]).shape != (n,): wrong.append(i)\n" \
+            "        if i % 50 == 0: made_ops.forget_prepared()\n" \
+            "threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]\n" \
+            "[one.start() for one in threads], [one.join() for one in threads]\nprint(wrong)"
+        self.assertEqual(python(code)[0], "[]")
+
+    def test_many_shapes_are_asked_about_once_each(self) -> None:
+        code = ON_DEVICE + "x = torch.randn(4000)\ninside, count = made_ops._library, [0]\nserves = inside._serves\n" \
+            "def counted(*given): count[0] += 1; serves(*given)\ninside._serves = counted\ninside._set_up()\n" \
+            "for _ in range(20):\n    for n in range(17, 1217, 40): made_ops.add(x[:n], x[:n])\nprint(count[0])"
+        self.assertEqual(python(code)[0], "30")
+
+    def test_tensors_that_are_more_than_their_memory(self) -> None:
+        code = ON_DEVICE + "x = torch.randn(800)\nplain = torch.nn.Parameter\n" \
+            "class Weight(torch.nn.Parameter): pass\nclass Own(torch.Tensor):\n    pass\n" \
+            "class Loud(torch.Tensor):\n    @classmethod\n    def __torch_function__(cls, function, types, given=(), named=None):\n" \
+            "        print('asked'); return super().__torch_function__(function, types, given, named or {})\n" \
+            "made_ops.add(Weight(x, requires_grad=False), x)\nmade_ops.add(x.as_subclass(Loud), x)\n" \
+            "y = made_ops.add(torch._neg_view(x), torch._neg_view(x))\n" \
+            "gone = torch.randn(800)\ngone.storage().resize_(0)\n" \
+            "try: made_ops.add(gone, x)\nexcept RuntimeError as failure: print(failure)\n" \
+            "try: made_ops.add(x.to_sparse(), x)\nexcept (RuntimeError, NotImplementedError) as failure: print(type(failure).__name__)"
+        shown, _, lines = python(code)
+        shown = shown.splitlines()
+        self.assertEqual(shown[0], "asked")
+        self.assertIn("made_ops.add: a has no memory", shown)
+        # The subclass of Parameter alone: others and negated views go through the dispatcher, which here is that of the CPU.
+        self.assertEqual(len([line for line in lines if line.startswith("launch")]), 1)
+
     def test_in_a_graph_weights_are_prepared_by_the_graph(self) -> None:
         code = ON_DEVICE + "x, weight, bias = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)\n" \
             "for _ in range(3): made_ops.linear(x, weight, bias)"
