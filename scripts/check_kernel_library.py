@@ -7,17 +7,20 @@
 A package is the folder that pip takes, or the site-packages folder that it was installed into. Every operator is compared
 with its PyTorch reference at its shapes; timed: host time of a call (function, torch.ops), time on the GPU beside the
 reference, and in a CUDA graph; called under torch.compile; with strided, misaligned, empty and wrong inputs; on another
-stream; with weights that change. Exit code 0: everything that was tried is right.
+stream; with weights that change. Small models of the structure of Llama, Qwen, Phi and Gemma are patched, and compared with
+themselves: called, compiled, in a CUDA graph. Exit code 0: everything that was tried is right.
 """
 import argparse
 import glob
 import importlib
+import importlib.util
 import json
 import os
 import statistics
 import sys
 import time
 import traceback
+import types
 
 import torch
 
@@ -312,6 +315,42 @@ class Check:
                 self.note(operator, "no shape fits", False)
 
 
+def models():
+    """Small ones; the tests have them."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", "small_models.py")
+    spec = importlib.util.spec_from_file_location("small_models", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["small_models"] = module  # whose source patch() reads
+    spec.loader.exec_module(module)
+    return module
+
+
+def off(got, want):
+    return ((got.double() - want.double()).square().mean() / want.double().square().mean()).sqrt().item()
+
+
+def check_patched(check, module, name, small):
+    """A small model with the library's operators in it, against itself."""
+    heads = [int(one.description["params"]["head_dim"]) for one in module._library.operators if one.description["algorithm"] == "rope"]
+    model = getattr(small, name)(**({"head": heads[0]} if heads else {})).cuda()
+    tokens = torch.arange(24, device="cuda").reshape(2, 12)
+    what = types.SimpleNamespace(name=f"patch({name})")
+    limit = 0.02  # of bfloat16 over two layers, as in the tests (chosen)
+    with torch.no_grad():
+        want = model(tokens)
+        answer = module.patch(model, every_shape=True)
+        check.note(what, "called", off(model(tokens), want) < limit, error=off(model(tokens), want), served=len(answer["served"]))
+        graph, result = captured(lambda: model(tokens))
+        graph.replay()
+        torch.cuda.synchronize()
+        check.note(what, "in a graph", off(result, want) < limit)
+        if hasattr(torch, "compile"):
+            torch._dynamo.reset()
+            check.note(what, "compiled", off(torch.compile(model, backend="aot_eager")(tokens), want) < limit)
+        module.unpatch(model)
+        check.note(what, "unpatched", torch.equal(model(tokens), want))
+
+
 def packages(folder):
     """Names of the packages below a folder, which goes onto Python's path."""
     sys.path.insert(0, os.path.abspath(folder))
@@ -331,6 +370,9 @@ def main():
         module = importlib.import_module(name)
         check = Check(module._library, options)
         check.run()
+        small = models()
+        for model in ("llama", "qwen", "phi", "gemma"):
+            check.tried(types.SimpleNamespace(name=f"patch({model})"), "patched", lambda: check_patched(check, module, model, small))
         wrong += len(check.wrong)
         record["libraries"].append({"name": name, "available": module.available(), "rows": check.rows,
                                     "served": [[*key, value] for key, value in module.served.items()]})
