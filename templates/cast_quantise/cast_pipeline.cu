@@ -92,7 +92,8 @@ struct Cast {
   __device__ __forceinline__ const scalar_t* source(int) const { return x; }
   __device__ __forceinline__ float begin() const { return 0.0f; }
   template <int WIDTH>
-  __device__ __forceinline__ void add(float& largest, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(float& largest, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) largest = fmaxf(largest, fabsf(static_cast<float>(packs[0].value[i])));
   }
@@ -104,7 +105,8 @@ struct Cast {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(float factor, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row,
+                                      int column) const {
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) values[i] = static_cast<float>(packs[0].value[i]);
@@ -118,7 +120,8 @@ __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) cast_short(const scalar_t* x, unsigned char* y, float* scales, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    cast_short(const scalar_t* x, unsigned char* y, float* scales, long long m, int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
   ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Cast{x, y, scales, n}, m, n);
 }

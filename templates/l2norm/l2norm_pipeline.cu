@@ -82,7 +82,8 @@ struct Norm {
   __device__ __forceinline__ const scalar_t* source(int) const { return x; }
   __device__ __forceinline__ float begin() const { return 0.0f; }
   template <int WIDTH>
-  __device__ __forceinline__ void add(float& squares, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(float& squares, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
       const float value = static_cast<float>(packs[0].value[i]);
@@ -96,7 +97,8 @@ struct Norm {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(float factor, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row,
+                                      int column) const {
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) values[i] = static_cast<float>(packs[0].value[i]) * factor;

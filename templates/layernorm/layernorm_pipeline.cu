@@ -123,7 +123,8 @@ struct Norm {
   __device__ __forceinline__ Moments found(const Own& own) const { return moments_of(own); }
   __device__ __forceinline__ Moments both(Moments a, Moments b) const { return joined(a, b); }
   template <int WIDTH>
-  __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
     float values[1][WIDTH];
     ak::widen(values, packs);
     add_to(own, values[0]);
@@ -133,11 +134,13 @@ struct Norm {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(Scaling by, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&weight)[2], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&weight)[2], long long row,
+                                      int column) const {
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
-      values[i] = (static_cast<float>(packs[0].value[i]) - by.mean) * by.scale * static_cast<float>(weight[0].value[i]) +
+      values[i] = (static_cast<float>(packs[0].value[i]) - by.mean) * by.scale *
+                      static_cast<float>(weight[0].value[i]) +
                   static_cast<float>(weight[1].value[i]);
     }
     ak::store<HINT>(y + row * n + column, ak::narrow<scalar_t>(values));
@@ -145,17 +148,21 @@ struct Norm {
 };
 
 __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
-    layernorm_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, long long m, int n, int stages) {
+    layernorm_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y,
+                       long long m, int n, int stages) {
   ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(Norm{x, weight, bias, y, n}, m, n, stages);
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) layernorm_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    layernorm_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, long long m,
+                    int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
   ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Norm{x, weight, bias, y, n}, m, n);
 }
 
 template <int WIDTH>
-__global__ void __launch_bounds__(512) layernorm_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, int n) {
+__global__ void __launch_bounds__(512)
+    layernorm_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, int n) {
   ak::read_rows_twice<512, WIDTH>(Norm{x, weight, bias, y, n}, n);
 }

@@ -123,7 +123,8 @@ struct Keys {
     }
   }
   __device__ __forceinline__ uint4 words(unsigned long long index) const {
-    unsigned int c0 = static_cast<unsigned int>(index), c1 = static_cast<unsigned int>(index >> 32), c2 = 0, c3 = 0;
+    unsigned int c0 = static_cast<unsigned int>(index), c1 = static_cast<unsigned int>(index >> 32), c2 = 0,
+                 c3 = 0;
 #pragma unroll
     for (int round = 0; round < 10; ++round) {
       const unsigned long long first = 0xD2511F53ull * c0, second = 0xCD9E8D57ull * c2;
@@ -152,7 +153,8 @@ struct Norm {
   __device__ __forceinline__ Moments found(const Own& own) const { return moments_of(own); }
   __device__ __forceinline__ Moments both(Moments a, Moments b) const { return joined(a, b); }
   template <int WIDTH>
-  __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
     float values[1][WIDTH];
     ak::widen(values, packs);
     add_to(own, values[0]);
@@ -175,12 +177,14 @@ struct Norm {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(Scaling by, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&weight)[2], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&weight)[2], long long row,
+                                      int column) const {
     const long long at = row * n + column;
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
-      values[i] = (static_cast<float>(packs[0].value[i]) - by.mean) * by.scale * static_cast<float>(weight[0].value[i]) +
+      values[i] = (static_cast<float>(packs[0].value[i]) - by.mean) * by.scale *
+                      static_cast<float>(weight[0].value[i]) +
                   static_cast<float>(weight[1].value[i]);
       values[i] *= dropout.scale;
     }
@@ -188,7 +192,8 @@ struct Norm {
     if constexpr (WIDTH % 4 == 0) {
 #pragma unroll
       for (int i = 0; i < WIDTH; i += 4) {
-        reinterpret_cast<unsigned int*>(&stays)[i / 4] = drop(values + i, static_cast<unsigned long long>(at + i));
+        reinterpret_cast<unsigned int*>(&stays)[i / 4] =
+            drop(values + i, static_cast<unsigned long long>(at + i));
       }
     } else {
       bool stay[WIDTH];
@@ -205,17 +210,25 @@ struct Norm {
 };
 
 __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
-    dropped_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed, const float* p, scalar_t* y, unsigned char* mask, long long m, int n, int stages) {
-  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>((Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n, stages);
+    dropped_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                     const float* p, scalar_t* y, unsigned char* mask, long long m, int n, int stages) {
+  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(
+      (Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n, stages);
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) dropped_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed, const float* p, scalar_t* y, unsigned char* mask, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    dropped_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                  const float* p, scalar_t* y, unsigned char* mask, long long m, int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
-  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>((Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n);
+  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(
+      (Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n);
 }
 
 template <int WIDTH>
-__global__ void __launch_bounds__(512) dropped_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed, const float* p, scalar_t* y, unsigned char* mask, int n) {
-  ak::read_rows_twice<512, WIDTH>((Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), n);
+__global__ void __launch_bounds__(512)
+    dropped_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                  const float* p, scalar_t* y, unsigned char* mask, int n) {
+  ak::read_rows_twice<512, WIDTH>((Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}),
+                                  n);
 }

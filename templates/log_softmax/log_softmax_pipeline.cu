@@ -83,7 +83,8 @@ struct Softmax {
   __device__ __forceinline__ const scalar_t* source(int) const { return x; }
   __device__ __forceinline__ ak::ExpSum begin() const { return ak::no_exponentials(); }
   template <int WIDTH>
-  __device__ __forceinline__ void add(ak::ExpSum& sums, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(ak::ExpSum& sums, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
+                                      long long, int) const {
     float values[1][WIDTH];
     ak::widen(values, packs);
     float maximum = values[0][0], sum = 0.0f;
@@ -95,13 +96,16 @@ struct Softmax {
     sums.sum += sum;
   }
   __device__ __forceinline__ ak::ExpSum found(ak::ExpSum sums) const { return sums; }
-  __device__ __forceinline__ ak::ExpSum both(ak::ExpSum a, ak::ExpSum b) const { return ak::MergeExpSums()(a, b); }
+  __device__ __forceinline__ ak::ExpSum both(ak::ExpSum a, ak::ExpSum b) const {
+    return ak::MergeExpSums()(a, b);
+  }
   __device__ __forceinline__ ak::ExpSum result(ak::ExpSum all, long long, bool) const {
     return {all.maximum, logf(all.sum)};
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(ak::ExpSum of, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&)[1], long long row,
+                                      int column) const {
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
@@ -117,7 +121,8 @@ __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) log_softmax_short(const scalar_t* x, scalar_t* y, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    log_softmax_short(const scalar_t* x, scalar_t* y, long long m, int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
   ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Softmax{x, y, n}, m, n);
 }

@@ -128,9 +128,11 @@ struct Norm {
   __device__ __forceinline__ const scalar_t* weight(int i) const { return i == 0 ? weights : biases; }
   __device__ __forceinline__ Own begin() const { return {0.0f, 0.0f, 0.0f, 0.0f}; }
   template <int WIDTH>
-  static __device__ __forceinline__ void sum_up(float (&sums)[WIDTH], const ak::Pack<scalar_t, WIDTH> (&packs)[2]) {
+  static __device__ __forceinline__ void sum_up(float (&sums)[WIDTH],
+                                                const ak::Pack<scalar_t, WIDTH> (&packs)[2]) {
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) sums[i] = static_cast<float>(packs[0].value[i]) + static_cast<float>(packs[1].value[i]);
+    for (int i = 0; i < WIDTH; ++i)
+      sums[i] = static_cast<float>(packs[0].value[i]) + static_cast<float>(packs[1].value[i]);
   }
   template <int WIDTH>
   __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[2], long long row,
@@ -158,7 +160,8 @@ struct Norm {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(Scaling by, const ak::Pack<scalar_t, WIDTH> (&packs)[2],
-                                      const ak::Pack<scalar_t, WIDTH> (&weight)[kWeights], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&weight)[kWeights], long long row,
+                                      int column) const {
     float values[WIDTH];
     sum_up(values, packs);
 #pragma unroll
@@ -172,17 +175,24 @@ struct Norm {
 };
 
 __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
-    norm_streamed(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias, float epsilon, scalar_t* y, scalar_t* residual_out, long long m, int n, int stages) {
-  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(Norm{x, residual, weight, bias, epsilon, y, residual_out, n}, m, n, stages);
+    norm_streamed(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias,
+                  float epsilon, scalar_t* y, scalar_t* residual_out, long long m, int n, int stages) {
+  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(
+      Norm{x, residual, weight, bias, epsilon, y, residual_out, n}, m, n, stages);
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) norm_short(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias, float epsilon, scalar_t* y, scalar_t* residual_out, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    norm_short(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias,
+               float epsilon, scalar_t* y, scalar_t* residual_out, long long m, int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
-  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Norm{x, residual, weight, bias, epsilon, y, residual_out, n}, m, n);
+  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(
+      Norm{x, residual, weight, bias, epsilon, y, residual_out, n}, m, n);
 }
 
 template <int WIDTH>
-__global__ void __launch_bounds__(512) norm_twice(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias, float epsilon, scalar_t* y, scalar_t* residual_out, int n) {
+__global__ void __launch_bounds__(512)
+    norm_twice(const scalar_t* x, const scalar_t* residual, const scalar_t* weight, const scalar_t* bias,
+               float epsilon, scalar_t* y, scalar_t* residual_out, int n) {
   ak::read_rows_twice<512, WIDTH>(Norm{x, residual, weight, bias, epsilon, y, residual_out, n}, n);
 }

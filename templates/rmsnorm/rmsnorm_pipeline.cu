@@ -87,7 +87,8 @@ struct Norm {
   __device__ __forceinline__ const scalar_t* weight(int) const { return weights; }
   __device__ __forceinline__ float begin() const { return 0.0f; }
   template <int WIDTH>
-  __device__ __forceinline__ void add(float& squares, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long, int) const {
+  __device__ __forceinline__ void add(float& squares, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
       const float value = static_cast<float>(packs[0].value[i]);
@@ -101,7 +102,8 @@ struct Norm {
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(float scale, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
-                                      const ak::Pack<scalar_t, WIDTH> (&weight)[1], long long row, int column) const {
+                                      const ak::Pack<scalar_t, WIDTH> (&weight)[1], long long row,
+                                      int column) const {
     float values[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
@@ -117,12 +119,14 @@ __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
 }
 
 template <int LANES, int VECTORS>
-__global__ void __launch_bounds__(THREADS) rmsnorm_short(const scalar_t* x, const scalar_t* weight, scalar_t* y, long long m, int n) {
+__global__ void __launch_bounds__(THREADS)
+    rmsnorm_short(const scalar_t* x, const scalar_t* weight, scalar_t* y, long long m, int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
   ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Norm{x, weight, y, n}, m, n);
 }
 
 template <int WIDTH>
-__global__ void __launch_bounds__(512) rmsnorm_twice(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
+__global__ void __launch_bounds__(512)
+    rmsnorm_twice(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
   ak::read_rows_twice<512, WIDTH>(Norm{x, weight, y, n}, n);
 }

@@ -37,10 +37,12 @@ struct PlaceInRing {
 // The value of the lane whose number differs in the bits of `offset`, of a struct of words.
 template <class Found>
 __device__ __forceinline__ Found exchange_words(Found found, int offset) {
-  static_assert(sizeof(Found) % 4 == 0 && sizeof(Found) <= 16, "what a row's threads find is 16 bytes at most");
+  static_assert(sizeof(Found) % 4 == 0 && sizeof(Found) <= 16,
+                "what a row's threads find is 16 bytes at most");
   u32* words = reinterpret_cast<u32*>(&found);
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(Found) / 4); ++i) words[i] = __shfl_xor_sync(0xffffffffu, words[i], offset);
+  for (int i = 0; i < static_cast<int>(sizeof(Found) / 4); ++i)
+    words[i] = __shfl_xor_sync(0xffffffffu, words[i], offset);
   return found;
 }
 /// What `lanes` neighbouring lanes (a power of two) have found, the same in each.
@@ -55,8 +57,11 @@ __device__ __forceinline__ Found found_by_lanes(const Operator& op, Found found,
 
 /// Sends 16 bytes to the shared memory of a block of the cluster, and tells its barrier; addresses are remote ones.
 __device__ __forceinline__ void send_remote(u32 to, u32 barrier, uint4 words) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
-               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w), "r"(barrier) : "memory");
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+          to),
+      "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w), "r"(barrier)
+      : "memory");
 }
 
 /// Joins what the THREADS threads of a block, and the blocks of its cluster, found in a row. Two sets of parts take turns.
@@ -98,8 +103,8 @@ class RowExchange {
           } sent;
           sent.words = make_uint4(0, 0, 0, 0);
           sent.part = found;
-          send_remote(remote_address(shared_address(&shared_.of_blocks[turn][rank_]), lane), remote_address(met, lane),
-                      sent.words);
+          send_remote(remote_address(shared_address(&shared_.of_blocks[turn][rank_]), lane),
+                      remote_address(met, lane), sent.words);
         }
       }
       barrier_wait(met, parity_);
@@ -141,7 +146,9 @@ __device__ __forceinline__ void stream_rows(const Operator& op, long long m, int
   const int vectors = n / kWidth, chunks = (vectors + kVectors - 1) / kVectors;
   const int part = (chunks - rank + blocks - 1) / blocks;  // chunks of this block
   const long long first = blockIdx.x / blocks, step = gridDim.x / blocks;
-  const auto chunk = [&](int stage, int source) { return chunks_of_rows + (stage * kSources + source) * kVectors; };
+  const auto chunk = [&](int stage, int source) {
+    return chunks_of_rows + (stage * kSources + source) * kVectors;
+  };
   [[maybe_unused]] const auto chunk_of_weight = [&](int weight, int k) {
     return chunks_of_rows + (stages * kSources + weight * part + k) * kVectors;
   };
@@ -169,19 +176,23 @@ __device__ __forceinline__ void stream_rows(const Operator& op, long long m, int
           barrier_expect(place.of(full), bytes * kSources);
 #pragma unroll
           for (int s = 0; s < kSources; ++s) {
-            bulk_load(shared_address(chunk(place.stage, s)), op.source(s) + row * n + static_cast<long long>(begin) * kWidth,
-                      bytes, place.of(full), policy);
+            bulk_load(shared_address(chunk(place.stage, s)),
+                      op.source(s) + row * n + static_cast<long long>(begin) * kWidth, bytes, place.of(full),
+                      policy);
           }
           place.advance(stages);
         }
         if constexpr (HELD && kWeights > 0) {
-          if (row != first || part == 0) continue;  // weights come after the first row, which does not wait for them
+          if (row != first || part == 0)
+            continue;  // weights come after the first row, which does not wait for them
           const int last = vectors - ((part - 1) * blocks + rank) * kVectors;
-          barrier_expect(shared_address(&held), ((part - 1) * kVectors + min(kVectors, last)) * 16 * kWeights);
+          barrier_expect(shared_address(&held),
+                         ((part - 1) * kVectors + min(kVectors, last)) * 16 * kWeights);
           for (int k = 0; k < part; ++k) {
             const int begin = (k * blocks + rank) * kVectors, bytes = min(kVectors, vectors - begin) * 16;
             for (int w = 0; w < kWeights; ++w) {
-              bulk_load(shared_address(chunk_of_weight(w, k)), op.weight(w) + begin * kWidth, bytes, shared_address(&held));
+              bulk_load(shared_address(chunk_of_weight(w, k)), op.weight(w) + begin * kWidth, bytes,
+                        shared_address(&held));
             }
           }
         }
@@ -230,7 +241,8 @@ __device__ __forceinline__ void stream_rows(const Operator& op, long long m, int
               if constexpr (HELD) {
                 weights[item][w].raw = chunk_of_weight(w, k)[item * THREADS + thread];
               } else {
-                weights[item][w] = load<kWidth, Cache::read_only>(op.weight(w) + (begin + item * THREADS) * kWidth);
+                weights[item][w] =
+                    load<kWidth, Cache::read_only>(op.weight(w) + (begin + item * THREADS) * kWidth);
               }
             }
           }
@@ -268,7 +280,8 @@ __device__ __forceinline__ void hold_short_rows(const Operator& op, long long m,
     for (int v = 0; v < VECTORS; ++v) {
       if (row_of(r) >= m || column_of(v) >= n) continue;
 #pragma unroll
-      for (int s = 0; s < kSources; ++s) packs[r][v][s] = load<kWidth, HINT>(op.source(s) + row_of(r) * n + column_of(v));
+      for (int s = 0; s < kSources; ++s)
+        packs[r][v][s] = load<kWidth, HINT>(op.source(s) + row_of(r) * n + column_of(v));
     }
   }
   if constexpr (kWeights > 0) {
@@ -276,7 +289,8 @@ __device__ __forceinline__ void hold_short_rows(const Operator& op, long long m,
     for (int v = 0; v < VECTORS; ++v) {
       if (column_of(v) >= n) continue;
 #pragma unroll
-      for (int w = 0; w < kWeights; ++w) weights[v][w] = load<kWidth, Cache::read_only>(op.weight(w) + column_of(v));
+      for (int w = 0; w < kWeights; ++w)
+        weights[v][w] = load<kWidth, Cache::read_only>(op.weight(w) + column_of(v));
     }
   }
 #pragma unroll
