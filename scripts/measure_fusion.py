@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what it is worth to fuse: each fused kernel in turns with the best separate ones, one after the other.
 
-    python3 scripts/measure_fusion.py OUTPUT_FOLDER                       # on a GPU
+    python3 scripts/measure_fusion.py OUTPUT_FOLDER [-- FLAGS of `experiment run`]              # on a GPU
     python3 scripts/measure_fusion.py OUTPUT_FOLDER --manifest small.json --device emulator     # costs, without one
 
 Runs the experiment (default: experiments/fusion.json), unless OUTPUT_FOLDER has its report. For every pair of the
@@ -316,11 +316,11 @@ def main():
     parser.add_argument("--pairs", type=pathlib.Path, default=SOURCE / "experiments/fusion/pairs.json")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--program", default=str(SOURCE / "build/release/bin/alphakernel"))
-    parser.add_argument("experiment_flags", nargs="*", help="after --: further flags of `experiment run`")
-    options = parser.parse_args()
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options, experiment_flags = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1:]
     command = [options.program, "experiment", "run", options.manifest, "--output", options.output, "--device", options.device]
     if not (options.output / "report.json").exists():
-        code = subprocess.run(list(map(str, command)) + options.experiment_flags, check=False).returncode
+        code = subprocess.run(list(map(str, command)) + experiment_flags, check=False).returncode
         if code not in (0, 8):  # 8: an expectation was missed
             sys.exit(code)
     measurement = Measurement(options)

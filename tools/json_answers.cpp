@@ -33,6 +33,8 @@ constexpr std::array kRows{
     JsonAnswer{"alphakernel devices", "show_devices"},
     JsonAnswer{"alphakernel devices show", "show_devices"},
     JsonAnswer{"alphakernel session status", "session_status"},
+    JsonAnswer{"alphakernel library plan", "",
+               "the plan that programs build a library from (docs/kernel_library.md)"},
     JsonAnswer{"alphakernel generate", "", "the file k.result.json that it writes (docs/result_json.md)"},
     JsonAnswer{"alphakernel tune", "", "the file k.result.json that it writes (docs/result_json.md)"},
     JsonAnswer{"alphakernel session start", "",

@@ -105,7 +105,7 @@ void add_place_flags(CLI::App& app, app::SearchFlags& flags) {
   app.add_option("--cache", flags.cache,
                  "build cache folder (default: $ALPHAKERNEL_CACHE or the user's cache folder)");
   add_integer(app, "--workers", app::kWorkers, into(flags.workers),
-              "compile workers (default: one per core, at most 16)");
+              "compile workers (default: one per core, at most 64)");
 }
 
 /// When it ends.

@@ -10,7 +10,7 @@
 
 #include "codegen/problem/held_out.h"
 #include "codegen/sets/set_candidate.h"
-#include "core/sets/rule_learning.h"
+#include "core/sets/set_choice.h"
 
 namespace ak::app {
 namespace {
@@ -22,7 +22,7 @@ bool is_gpu(const MemberMeasurements& measurements) { return measurements.device
 
 std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
                            const std::vector<AxisValues>& timed, const Candidate& base, std::uint64_t seed) {
-  std::size_t count = kMaxRuleShapes - std::min(kMaxRuleShapes, timed.size());
+  std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed.size());
   if (!is_gpu(measurements)) count = std::min(count, kDrawnOnCpuDevice);
   std::vector<Workload> drawn =
       codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), seed);
@@ -33,7 +33,7 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
   return drawn;
 }
 
-/// What was not answered counts as not taken, so that no rule chooses it there.
+/// Infinite where there is no answer.
 std::vector<double> times_of(MemberMeasurements& measurements, const DrawnPoint& point,
                              const DrawnPoint& base, const MemberTimes& base_times,
                              const std::vector<Workload>& shapes) {

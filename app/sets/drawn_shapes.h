@@ -23,7 +23,7 @@ struct DrawnTimes {
   std::string note;                           ///< why there are none, where that is worth saying
 };
 
-/// Draws shapes from the problem's ranges of held-out shapes, as many as a rule has room for next to `timed`. `points[base]`
+/// Draws shapes from the problem's ranges of held-out shapes, as many as a set may be learned from next to `timed`. `points[base]`
 /// is checked and timed on those that it takes, and the others take turns with it; on the CPU device, whose costs do not
 /// drift, each is checked and timed.
 /// @param go_on called before each point; what it throws ends this

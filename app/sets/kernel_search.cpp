@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "agent/seeds.h"
@@ -14,7 +15,8 @@
 #include "app/sets/set_report.h"
 #include "app/sets/shape_tuning.h"
 #include "codegen/problem/held_out.h"
-#include "codegen/sets/cell_shapes.h"
+#include "codegen/sets/member_shapes.h"
+#include "codegen/sets/time_terms.h"
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
@@ -28,7 +30,7 @@ namespace {
 constexpr std::uint32_t kTriedShapes = 64;
 // Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
 constexpr std::size_t kHeldOutTimed = 16;
-constexpr std::uint64_t kCellStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21;
+constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21;
 
 /// A tuned point, and what is known of it.
 struct KnownCandidate {
@@ -37,6 +39,8 @@ struct KnownCandidate {
   std::vector<double> drawn_ns = {};  ///< on drawn shapes, as times.times_ns
   bool takes_every_shape = true;
   std::string layout;
+  TimeEstimate estimate = {};             ///< of its time on any shape
+  std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
 };
 
 class SetMaking {
@@ -223,12 +227,13 @@ class SetMaking {
       report_.notes.push_back(fmt::format("{} is left out: the fallback does not take it", shape.name));
   }
 
-  /// The smallest set whose members pass on corners, edges and drawn shapes of their cells.
+  /// The smallest set whose members pass on corners, edges, borders and drawn shapes of what the rule gives to them.
   void learn(MemberMeasurements& measurements) {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
       keep_drawn_that_are_taken();
+      for (KnownCandidate& one : known_) estimate(measurements, one);
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
@@ -266,6 +271,32 @@ class SetMaking {
     report_.notes.push_back("points with other compiler options than its members' are no members");
   }
 
+  /// Its times as a sum of terms, and what that says of every shape that it takes.
+  void estimate(const MemberMeasurements& measurements, KnownCandidate& one) const {
+    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
+    const std::size_t count = shapes_.size() + drawn_.size();
+    std::vector<std::optional<std::vector<std::int64_t>>> amounts;
+    std::vector<std::vector<std::int64_t>> timed;
+    std::vector<double> times_ns;
+    for (std::size_t shape = 0; shape < count; ++shape) {
+      const bool drawn = shape >= shapes_.size();
+      const AxisValues& sizes = drawn ? drawn_[shape - shapes_.size()].axes : shapes_[shape].axes;
+      amounts.push_back(measurements.takes(one.candidate, sizes)
+                            ? codegen::amounts_of(terms, one.candidate, measurements.environment(sizes))
+                            : std::nullopt);
+      const double ns = drawn ? one.drawn_ns[shape - shapes_.size()] : one.times.times_ns[shape];
+      if (amounts.back() && std::isfinite(ns)) timed.push_back(*amounts.back()), times_ns.push_back(ns);
+    }
+    one.estimate = {};
+    one.estimated_ns.assign(count, std::numeric_limits<double>::infinity());
+    if (timed.empty()) return;
+    const std::vector<std::int64_t> ps = fit_times(timed, times_ns);
+    for (std::size_t term = 0; term < terms.size(); ++term)
+      if (ps[term] > 0) one.estimate.terms.push_back({ps[term], terms[term].text()});
+    for (std::size_t shape = 0; shape < count; ++shape)
+      if (amounts[shape]) one.estimated_ns[shape] = ak::estimated_ns(ps, *amounts[shape]);
+  }
+
   [[nodiscard]] SetChoice choose(const SetLimits& limits) const {
     std::vector<SetCandidate> candidates;
     std::vector<std::string> layouts;
@@ -274,17 +305,19 @@ class SetMaking {
       if (layout == layouts.end()) layout = layouts.insert(layouts.end(), one.layout);
       std::vector<double> times_ns = one.times.times_ns;
       times_ns.insert(times_ns.end(), one.drawn_ns.begin(), one.drawn_ns.end());
+      // Of drawn shapes without an answer nothing better is known.
+      for (std::size_t shape = shapes_.size(); shape < times_ns.size(); ++shape)
+        if (!std::isfinite(times_ns[shape])) times_ns[shape] = one.estimated_ns[shape];
       candidates.push_back(
           {.times_ns = std::move(times_ns),
+           .estimated_ns = one.estimated_ns,
            .takes_every_shape = one.takes_every_shape,
            .layout = one.layout.empty() ? 0 : static_cast<std::size_t>(layout - layouts.begin()) + 1});
     }
     SetShapes shapes{.weights = {}, .asked = shapes_.size()};
     for (const Workload& shape : shapes_) shapes.weights.push_back(shape.weight);
     shapes.weights.resize(shapes_.size() + drawn_.size(), 1);
-    std::vector<AxisValues> all = axes();
-    for (const Workload& shape : drawn_) all.push_back(shape.axes);
-    return choose_set(candidates, rule_quantities(run_.problem->definition, all), shapes, limits);
+    return choose_set(candidates, shapes, limits);
   }
 
   /// Of the timed shapes.
@@ -295,10 +328,14 @@ class SetMaking {
   }
 
   [[nodiscard]] codegen::KernelSet kernels_of(const SetChoice& choice) const {
-    codegen::KernelSet set{
-        .name = run_.problem->definition.name + ".set.cu", .members = {}, .rule = choice.rule};
-    for (const std::size_t member : choice.members)
+    codegen::KernelSet set{.name = run_.problem->definition.name + ".set.cu",
+                           .members = {},
+                           .rule = {.rows = {}, .estimates = {}, .fallback = choice.fallback}};
+    for (const std::size_t member : choice.members) {
       set.members.push_back({known_[member].candidate, known_[member].takes_every_shape});
+      set.rule.estimates.push_back(known_[member].estimate);
+    }
+    for (const OwnRow& row : choice.rows) set.rule.rows.push_back({shapes_[row.shape].axes, row.member});
     return set;
   }
 
@@ -309,18 +346,18 @@ class SetMaking {
     limits.max_members = 1;
   }
 
-  /// A member that is wrong in its cell; one past the last where the set is no program; nothing where all is right.
+  /// A member that is wrong on its shapes; one past the last where the set is no program; nothing where all is right.
   [[nodiscard]] std::optional<std::size_t> first_wrong_member(MemberMeasurements& measurements,
                                                               SetLimits& limits) {
-    for (std::size_t cell = 0; cell < choice_.rule.cells.size(); ++cell) {
-      const std::vector<Workload> shapes = shapes_of_cell(measurements, cell);
+    for (std::size_t member = 0; member < choice_.members.size(); ++member) {
+      const std::vector<Workload> shapes = shapes_of(measurements, member);
       if (shapes.empty()) continue;
-      tell(fmt::format("checking member {} on {} shapes of its cell", choice_.rule.cells[cell].member + 1,
-                       shapes.size()));
+      tell(fmt::format("checking member {} on {} of its shapes", member + 1, shapes.size()));
       const auto checked = measurements.check(candidate_, shapes, "examination");
       go_on();
       if (!checked) {
-        report_.notes.push_back(fmt::format("cell {} was not checked: there was no answer", cell + 1));
+        report_.notes.push_back(
+            fmt::format("member {} was not checked on its shapes: there was no answer", member + 1));
         continue;
       }
       const Outcome& outcome = checked->outcome;
@@ -329,21 +366,21 @@ class SetMaking {
         no_set("the members do not compile as one program: " + outcome.message, limits);
         return choice_.members.size();
       }
-      report_.notes.push_back(
-          fmt::format("{} is no member: on shapes of its cell it ended as {}: {}",
-                      codegen::point_text(report_.kernels.members[choice_.rule.cells[cell].member].candidate),
-                      to_string(outcome.status), outcome.message));
-      return choice_.rule.cells[cell].member;
+      report_.notes.push_back(fmt::format("{} is no member: on its shapes it ended as {}: {}",
+                                          codegen::point_text(report_.kernels.members[member].candidate),
+                                          to_string(outcome.status), outcome.message));
+      return member;
     }
     return std::nullopt;
   }
 
   /// Those that the set takes: what its fallback refuses is said in a note.
-  [[nodiscard]] std::vector<Workload> shapes_of_cell(const MemberMeasurements& measurements,
-                                                     std::size_t cell) const {
+  [[nodiscard]] std::vector<Workload> shapes_of(const MemberMeasurements& measurements,
+                                                std::size_t member) const {
+    const auto is_its = [&](const AxisValues& sizes) { return member_on(measurements, sizes) == member; };
     std::vector<Workload> shapes =
-        codegen::cell_shapes(*run_.problem, choice_.rule, cell, measurements.device().kind, axes(),
-                             agent::derive_seed(seed_, kCellStream));
+        codegen::member_shapes(*run_.problem, is_its, member + 1, measurements.device().kind, axes(),
+                               agent::derive_seed(seed_, kMemberShapesStream));
     std::erase_if(shapes, [&](const Workload& shape) {
       return !fallback_takes_all() && !measurements.takes(candidate_, shape.axes);
     });
@@ -351,20 +388,18 @@ class SetMaking {
   }
 
   [[nodiscard]] bool fallback_takes_all() const {
-    return report_.kernels.members[choice_.rule.fallback].takes_every_shape;
+    return report_.kernels.members[choice_.fallback].takes_every_shape;
   }
 
   void drop(std::size_t index) {
     known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
     if (std::ranges::none_of(known_, &KnownCandidate::takes_every_shape)) widest_takes_all();
-    if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all shapes of its cell");
+    if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all of its shapes");
   }
 
-  /// The member that the set's own launch plan names, which is the rule with what members refuse.
+  /// The member that the set's own launch plan names.
   [[nodiscard]] std::size_t member_on(const MemberMeasurements& measurements, const AxisValues& sizes) const {
-    const SetRule& rule = choice_.rule;
-    const std::size_t member = rule.member_of(run_.problem->environment(sizes));
-    return measurements.takes(report_.kernels.members[member].candidate, sizes) ? member : rule.fallback;
+    return codegen::chosen_member(candidate_, measurements.environment(sizes)).value_or(choice_.fallback);
   }
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
@@ -418,11 +453,11 @@ class SetMaking {
       if (!member.layout.empty()) layouts.insert(member.layout);
       record.members.push_back({.variant = member.times.variant,
                                 .condition = codegen::shapes_of_member(report_.kernels, i),
-                                .fallback = i == choice_.rule.fallback});
+                                .fallback = i == choice_.fallback});
     }
     record.prepared_copies = layouts.size();
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-      const std::size_t member = choice_.rule.member_of(run_.problem->environment(shapes_[shape].axes));
+      const std::size_t member = choice_.chosen[shape];
       const auto best = std::ranges::min_element(
           known_, {}, [&](const KnownCandidate& one) { return one.times.times_ns[shape]; });
       record.shapes.push_back({.workload = shapes_[shape],

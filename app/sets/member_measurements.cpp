@@ -58,11 +58,16 @@ MemberMeasurements::~MemberMeasurements() {
   }
 }
 
-bool MemberMeasurements::takes(const Candidate& candidate, const AxisValues& sizes) const {
+Environment MemberMeasurements::environment(const AxisValues& sizes) const {
   Environment environment = run_.problem->environment(sizes);
-  for (const auto& [name, value] : candidate.tunables) environment[name] = value;
   environment.merge(device_environment(device_, run_.target.arch));
-  return resolve(candidate.plan, environment).ok();
+  return environment;
+}
+
+bool MemberMeasurements::takes(const Candidate& candidate, const AxisValues& sizes) const {
+  Environment names = environment(sizes);
+  for (const auto& [name, value] : candidate.tunables) names[name] = value;
+  return resolve(candidate.plan, names).ok();
 }
 
 std::vector<Workload> MemberMeasurements::timed_for(std::initializer_list<const Candidate*> candidates,

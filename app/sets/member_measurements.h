@@ -39,6 +39,8 @@ class MemberMeasurements {
   MemberMeasurements& operator=(const MemberMeasurements&) = delete;
 
   [[nodiscard]] const DeviceFacts& device() const { return device_; }
+  /// What expressions of a launch plan may name, but for tunables and names of the plan.
+  [[nodiscard]] Environment environment(const AxisValues& sizes) const;
   /// Its launch plan can be resolved for a shape of these sizes on the device.
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
   /// Nothing where there was no answer: stopped, or a fault of the machine.

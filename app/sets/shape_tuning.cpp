@@ -11,7 +11,7 @@
 #include "app/evaluate/figure_texts.h"
 #include "codegen/sets/set_candidate.h"
 #include "core/error.h"
-#include "core/sets/rule_learning.h"
+#include "core/sets/set_choice.h"
 #include "core/text/print_stderr.h"
 #include "runtime/build/candidate_plan.h"
 
@@ -193,9 +193,9 @@ std::vector<Workload> timed_shapes(const SearchRun& run) {
   for (const Workload* workload : runtime::timed_workloads(*run.problem, run.target.kind))
     if (std::ranges::find(shapes, workload->axes, &Workload::axes) == shapes.end())
       shapes.push_back(*workload);
-  if (shapes.size() > kMaxRuleShapes)
+  if (shapes.size() > kMaxSetShapes)
     fail(ExitCode::usage, "{} has {} timed shapes: --per-shape learns from {} at most",
-         run.problem->definition.name, shapes.size(), kMaxRuleShapes);
+         run.problem->definition.name, shapes.size(), kMaxSetShapes);
   if (shapes.empty()) fail(ExitCode::usage, "{} has no shape that is timed", run.problem->definition.name);
   return shapes;
 }

@@ -20,7 +20,7 @@ struct TunedShapes {
 [[nodiscard]] agent::Progress together(const agent::Progress& before, agent::Progress now);
 
 /// The timed shapes of a run: those that an evaluation on its device times. Throws Error(usage) where there is no device,
-/// or more shapes than a rule can be learned from.
+/// or more shapes than a set can be learned from.
 [[nodiscard]] std::vector<Workload> timed_shapes(const SearchRun& run);
 
 /// One search a shape, each with its share of the run's budgets, and first of all the points that were best on the

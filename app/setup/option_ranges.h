@@ -7,7 +7,7 @@ namespace ak::app {
 
 // Of options that command lines, the configuration file and manifests have alike.
 
-/// 0: one per core, at most 16. A thousand are more than any machine builds at once.
+/// 0: one per core, at most 64. A thousand are more than any machine builds at once.
 inline constexpr IntegerRange kWorkers{.min = 0, .max = 1024};
 /// Tokens, of which none may be left.
 inline constexpr IntegerRange kTokens{.min = 0};

@@ -17,16 +17,6 @@ constexpr double kWidth = 860, kHeight = 460, kLeft = 70, kRight = 640, kTop = 4
 constexpr std::array kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                               "#E69F00", "#56B4E9", "#000000", "#8A8A00"};
 
-std::string escape(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '<') escaped += "&lt;";
-    if (c == '&') escaped += "&amp;";
-    if (c != '<' && c != '&') escaped += c;
-  }
-  return escaped;
-}
-
 struct Axes {
   double last_x = 1, lowest = 0;
   [[nodiscard]] double x(double value) const {
@@ -87,10 +77,22 @@ std::string draw(const Curve& curve, const Axes& axes, std::size_t number) {
       "<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' stroke-width='2'{}/>\n"
       "<text x='{}' y='{}'>{}</text>\n",
       upper, lower, colour, line, colour, dash, kRight + 15, y, kRight + 40, y, colour, dash, kRight + 46,
-      y + 4, escape(curve.name));
+      y + 4, svg_escaped(curve.name));
 }
 
 }  // namespace
+
+std::span<const char* const> plot_colours() { return kColours; }
+
+std::string svg_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '<') escaped += "&lt;";
+    if (c == '&') escaped += "&amp;";
+    if (c != '<' && c != '&') escaped += c;
+  }
+  return escaped;
+}
 
 std::string draw_curves(const std::string& title, const std::string& x_label, const std::string& y_label,
                         const std::vector<Curve>& curves) {
@@ -99,15 +101,15 @@ std::string draw_curves(const std::string& title, const std::string& x_label, co
       "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' height='{1}' "
       "font-family='sans-serif' font-size='12'>\n<rect width='{0}' height='{1}' fill='white'/>\n"
       "<text x='{2}' y='24' font-size='14'>{3}</text>\n",
-      kWidth, kHeight, kLeft, escape(title));
+      kWidth, kHeight, kLeft, svg_escaped(title));
   svg += grid(axes);
   for (std::size_t i = 0; i < curves.size(); ++i) svg += draw(curves[i], axes, i);
   svg += fmt::format(
       "<path d='M{0} {1}V{2}H{3}' fill='none' stroke='black'/>\n"
       "<text x='{4}' y='{5}' text-anchor='middle'>{6}</text>\n"
       "<text transform='translate(20 {7}) rotate(-90)' text-anchor='middle'>{8}</text>\n</svg>\n",
-      kLeft, kTop, kBottom, kRight, (kLeft + kRight) / 2, kBottom + 40, escape(x_label), (kTop + kBottom) / 2,
-      escape(y_label));
+      kLeft, kTop, kBottom, kRight, (kLeft + kRight) / 2, kBottom + 40, svg_escaped(x_label),
+      (kTop + kBottom) / 2, svg_escaped(y_label));
   return svg;
 }
 

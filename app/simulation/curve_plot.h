@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 namespace ak::app {
+
+/// Colours of pictures, which colour-blind readers can tell apart.
+[[nodiscard]] std::span<const char* const> plot_colours();
+/// Text as SVG holds it.
+[[nodiscard]] std::string svg_escaped(const std::string& text);
 
 struct Curve {
   std::string name;

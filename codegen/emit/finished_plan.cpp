@@ -89,6 +89,7 @@ void leave_out_unused(LaunchPlan& plan) {
   std::erase_if(plan.workspace, [&](const WorkspacePlan& space) { return !used.contains(space.name); });
   for (const WorkspacePlan& space : plan.workspace) add_names(used, std::vector{space.count});
   add_names(used, plan.constraints);
+  add_names(used, plan.time_terms);
   for (auto let = plan.let.end(); let != plan.let.begin();) {  // a later one may use an earlier one
     --let;
     if (used.contains(let->first))

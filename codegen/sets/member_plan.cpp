@@ -99,6 +99,14 @@ std::string MemberPlan::if_chosen(const std::string& text) const {
   return fmt::format("({}) if {} == {} else 0", text, kMemberName, number_);
 }
 
+std::vector<std::string> MemberPlan::time(const TimeEstimate& estimate) const {
+  std::vector<std::string> sum;
+  for (const TimeTerm& term : estimate.terms)
+    sum.push_back(term.amount == "1" ? std::to_string(term.ps)
+                                     : fmt::format("{} * ({})", term.ps, inlined(parsed(term.amount))));
+  return sum;
+}
+
 std::vector<Expression> MemberPlan::renamed(const std::vector<Expression>& list,
                                             const NameTexts& texts) const {
   std::vector<Expression> result;

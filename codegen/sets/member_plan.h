@@ -8,6 +8,7 @@
 #include "core/plan/candidate.h"
 #include "core/plan/expression_names.h"
 #include "core/plan/problem.h"
+#include "core/sets/time_estimate.h"
 
 namespace ak::codegen {
 
@@ -24,6 +25,9 @@ class MemberPlan {
 
   /// Which shapes it takes, over axes and facts of the device; empty where it takes all.
   [[nodiscard]] const std::string& takes() const { return takes_; }
+  /// What an estimate of its time in whole picoseconds is a sum of, over axes and facts of the device. Throws
+  /// JsonInputError.
+  [[nodiscard]] std::vector<std::string> time(const TimeEstimate& estimate) const;
   [[nodiscard]] bool prepares() const { return !plan_.prepare.empty(); }
   /// What prepared weights look like: members with the same text may read one copy.
   [[nodiscard]] std::string layout() const;

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "codegen/sets/member_plan.h"
 #include "codegen/sets/member_source.h"
+#include "core/error.h"
 #include "core/text/json_reader.h"
 
 namespace ak::codegen {
@@ -17,25 +19,61 @@ namespace {
 
 std::string space_of(std::size_t number) { return fmt::format("member_{}", number); }
 
-/// The cells of a member as one condition; empty where it has none.
-std::string cells_of(const SetRule& rule, std::size_t member) {
-  std::vector<std::string> conditions;
-  for (const RuleCell& cell : rule.cells)
-    if (cell.member == member) conditions.push_back(cell.condition());
-  if (conditions.size() < 2) return conditions.empty() ? "" : conditions.front();
-  return fmt::format("({})", fmt::join(conditions, ") or ("));
+// What a member is estimated to take where it may not be asked: longer than any estimate, and of the fallback one less.
+constexpr std::int64_t kNever = std::int64_t{1} << 62;
+
+std::string estimate_name(std::size_t member) { return fmt::format("ESTIMATE_{}", member + 1); }
+
+using Let = std::function<void(const std::string& name, const std::string& text)>;
+
+// Half of what an expression may have: which shapes a member takes is told next to it.
+constexpr std::size_t kLongestSum = 2048;
+
+/// "4690000 + 553000 * (ceil_div(M, 64))"; what is too long for one expression begins with the name of what comes before.
+std::string sum_text(const std::vector<std::string>& terms, const std::string& name, const Let& let) {
+  std::string sum;
+  int parts = 0;
+  for (const std::string& term : terms) {
+    if (!sum.empty() && sum.size() + term.size() > kLongestSum) {
+      const std::string part = fmt::format("{}_{}", name, ++parts);
+      let(part, sum);
+      sum = part;
+    }
+    sum += (sum.empty() ? "" : " + ") + term;
+  }
+  return sum.empty() ? "0" : sum;
 }
 
-/// "2 if M <= 64 else 3 if K % 8 == 0 else 1"
-std::string member_expression(const SetRule& rule, const std::vector<MemberPlan>& plans) {
+/// "(4690000 + 553000 * (ceil_div(M, 64))) if (M % 8 == 0) else 4611686018427387904"
+void let_estimate(const SetRule& rule, const MemberPlan& plan, std::size_t member, const Let& let) {
+  const std::string time = sum_text(plan.time(rule.estimates[member]), estimate_name(member), let);
+  const std::int64_t never = member == rule.fallback ? kNever - 1 : kNever;
+  let(estimate_name(member),
+      plan.takes().empty() ? time : fmt::format("({}) if {} else {}", time, plan.takes(), never));
+}
+
+/// "(M == 64) or (M == 96)": the rows of a member; empty where it has none.
+std::string rows_of(const SetRule& rule, std::size_t member) {
+  std::vector<std::string> conditions;
+  for (const RuleRow& row : rule.rows)
+    if (row.member == member) conditions.push_back(fmt::format("({})", row.condition()));
+  return fmt::format("{}", fmt::join(conditions, " or "));
+}
+
+/// "3 if (M == 64) else 1 if ESTIMATE_1 <= min(ESTIMATE_2, ESTIMATE_3) else 2 if ESTIMATE_2 <= ESTIMATE_3 else 3"
+std::string member_expression(const SetRule& rule, std::size_t members) {
   std::string text;
-  for (std::size_t member = 0; member < plans.size(); ++member) {
-    const std::string cells = cells_of(rule, member), &takes = plans[member].takes();
-    if (member == rule.fallback || cells.empty()) continue;
-    const std::string condition = takes.empty() ? cells : fmt::format("({}) and {}", cells, takes);
-    text += fmt::format("{} if {} else ", member + 1, condition);
+  for (std::size_t member = 0; member < members; ++member)
+    if (const std::string rows = rows_of(rule, member); !rows.empty())
+      text += fmt::format("{} if {} else ", member + 1, rows);
+  for (std::size_t member = 0; member + 1 < members; ++member) {
+    std::vector<std::string> others;
+    for (std::size_t other = member + 1; other < members; ++other) others.push_back(estimate_name(other));
+    const std::string least =
+        others.size() == 1 ? others.front() : fmt::format("min({})", fmt::join(others, ", "));
+    text += fmt::format("{} if {} <= {} else ", member + 1, estimate_name(member), least);
   }
-  return text + std::to_string(rule.fallback + 1);
+  return text + std::to_string(members);
 }
 
 std::string heading_of(const KernelSet& set, std::size_t member) {
@@ -46,9 +84,14 @@ std::string heading_of(const KernelSet& set, std::size_t member) {
 LaunchPlan plan_of(const KernelSet& set, const std::vector<MemberPlan>& plans) {
   LaunchPlan plan;
   plan.options = set.members.front().candidate.plan.options;
-  Result<Expression> chosen = Expression::parse(member_expression(set.rule, plans));
-  if (!chosen) throw JsonInputError(fmt::format("the rule: {}", chosen.error().message));
-  plan.let.emplace_back(kMemberName, std::move(chosen).value());
+  const Let let = [&](const std::string& name, const std::string& text) {
+    Result<Expression> expression = Expression::parse(text);
+    if (!expression) throw JsonInputError(fmt::format("the rule: {}", expression.error().message));
+    plan.let.emplace_back(name, std::move(expression).value());
+  };
+  AK_ASSERT(set.rule.estimates.size() == plans.size(), "members are compared by their estimates");
+  for (std::size_t i = 0; i < plans.size(); ++i) let_estimate(set.rule, plans[i], i, let);
+  let(kMemberName, member_expression(set.rule, plans.size()));
   std::map<std::string, const MemberPlan*> owners;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const MemberPlan& member = plans[i];
@@ -89,20 +132,36 @@ std::string point_text(const Candidate& candidate) {
 }
 
 std::string shapes_of_member(const KernelSet& set, std::size_t member) {
-  if (member != set.rule.fallback) return cells_of(set.rule, member);
-  return set.members.size() == 1 ? "every shape" : "every other shape";
+  if (set.members.size() == 1) return "every shape";
+  const std::string rows = rows_of(set.rule, member);
+  return fmt::format("{}{}where least: {}", rows, rows.empty() ? "" : "; ",
+                     set.rule.estimates[member].text());
 }
 
 std::vector<std::string> rule_lines(const KernelSet& set) {
   std::vector<std::string> lines;
-  const auto add = [&](const std::string& condition, std::size_t member) {
-    lines.push_back(
-        fmt::format("{} -> member {}: {}", condition, member + 1, point_text(set.members[member].candidate)));
-  };
-  for (const RuleCell& cell : set.rule.cells)
-    if (cell.member != set.rule.fallback) add(cell.condition(), cell.member);
-  add(shapes_of_member(set, set.rule.fallback), set.rule.fallback);
+  if (set.members.size() > 1)
+    for (const RuleRow& row : set.rule.rows)
+      lines.push_back(fmt::format("{} -> member {}", row.condition(), row.member + 1));
+  for (std::size_t i = 0; i < set.members.size(); ++i) {
+    const std::string where = set.members.size() == 1
+                                  ? "every shape"
+                                  : fmt::format("where least: {}", set.rule.estimates[i].text());
+    lines.push_back(fmt::format("{} -> member {}: {}", where, i + 1, point_text(set.members[i].candidate)));
+  }
   return lines;
+}
+
+std::optional<std::size_t> chosen_member(const Candidate& set, Environment environment) {
+  const auto rule =
+      std::ranges::find(set.plan.let, std::string(kMemberName), &std::pair<std::string, Expression>::first);
+  if (rule == set.plan.let.end()) return 0;
+  for (auto let = set.plan.let.begin();; ++let) {
+    const Result<std::int64_t> value = let->second.evaluate_integer(environment);
+    if (!value) return std::nullopt;
+    if (let == rule) return static_cast<std::size_t>(*value - 1);
+    environment[let->first] = *value;
+  }
 }
 
 std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate) {

@@ -51,6 +51,30 @@ int fastest_operations(const ProblemInstance& problem, const Arch& arch) {
   return fastest;
 }
 
+/// @param fastest operations per clock per SM
+Floor least_time(const Work& work, int fastest, const DeviceFacts& device) {
+  const Bytes kept{std::min(work.bytes_written, static_cast<double>(device.l2_bytes))};
+  const Bytes moved = Bytes(work.bytes) - kept;
+  const Bandwidth bandwidth = device.peak_bandwidth();
+  Floor floor;
+  if (!bandwidth.none()) {
+    floor = {.time = kAllowance * (moved / bandwidth),
+             .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", moved.value() / 1e6,
+                                   bandwidth.per_nanosecond())};
+  }
+  const Operations computed{work.flops};
+  const Throughput peak(1e-3 * fastest * device.sm_count * device.clock_mhz);
+  if (peak.none()) return floor;
+  const Nanoseconds computing = kAllowance * (computed / peak);
+  if (computing > floor.time) {
+    floor = {.time = computing,
+             .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", computed.value() / 1e9,
+                                   peak.per_nanosecond() / 1e3),
+             .computing = true};
+  }
+  return floor;
+}
+
 }  // namespace
 
 // An architecture's rates are those of its fastest product: a product's own would bind the limit to a name.
@@ -63,29 +87,14 @@ int peak_operations_per_clock(const Arch& arch, DType dtype) {
   return static_cast<int>(most);
 }
 
+Floor floor_of_work(const Work& work, DType dtype, const DeviceFacts& device) {
+  return least_time(work, peak_operations_per_clock(device.arch, dtype), device);
+}
+
 Floor floor_of(const ProblemInstance& problem, const Workload& workload, const DeviceFacts& device) {
   const Result<Work> work = work_of(problem, workload, DrawnWork::least);
   if (!work) return {};
-  const Bytes kept{std::min(work->bytes_written, static_cast<double>(device.l2_bytes))};
-  const Bytes moved = Bytes(work->bytes) - kept;
-  const Bandwidth bandwidth = device.peak_bandwidth();
-  Floor floor;
-  if (!bandwidth.none()) {
-    floor = {.time = kAllowance * (moved / bandwidth),
-             .reason = fmt::format("{:.4g} MB through a memory of {:.0f} GB/s at most", moved.value() / 1e6,
-                                   bandwidth.per_nanosecond())};
-  }
-  const Operations computed{work->flops};
-  const Throughput fastest(1e-3 * fastest_operations(problem, device.arch) * device.sm_count *
-                           device.clock_mhz);
-  if (fastest.none()) return floor;
-  const Nanoseconds computing = kAllowance * (computed / fastest);
-  if (computing > floor.time) {
-    floor = {.time = computing,
-             .reason = fmt::format("{:.4g} GFLOP at {:.0f} TFLOP/s at most", computed.value() / 1e9,
-                                   fastest.per_nanosecond() / 1e3)};
-  }
-  return floor;
+  return least_time(*work, fastest_operations(problem, device.arch), device);
 }
 
 }  // namespace ak

@@ -266,8 +266,8 @@ void check_prepared(const JsonReader& at, const LaunchPlan& plan) {
 }
 
 LaunchPlan read_plan(const JsonReader& at) {
-  at.only({"format", "tunables", "constraints", "let", "workspace", "tensor_maps", "prepare", "launches",
-           "options", "problem", "params", "frozen"});
+  at.only({"format", "tunables", "constraints", "let", "time_terms", "workspace", "tensor_maps", "prepare",
+           "launches", "options", "problem", "params", "frozen"});
   LaunchPlan plan;
   if (const auto given = at.find("tunables")) {
     for (const auto& [name, value] : given->members()) plan.tunables.push_back(read_tunable(name, value));
@@ -280,6 +280,9 @@ LaunchPlan read_plan(const JsonReader& at) {
       if (!is_identifier(name)) value.fail("an identifier as name");
       plan.let.emplace_back(name, read_expression(value));
     }
+  }
+  if (const auto given = at.find("time_terms")) {
+    for (const JsonReader& item : given->items()) plan.time_terms.push_back(read_expression(item));
   }
   if (const auto given = at.find("workspace")) {
     for (const JsonReader& item : given->items()) plan.workspace.push_back(read_workspace(item));
@@ -401,6 +404,7 @@ Json to_json(const LaunchPlan& plan) {
   if (!plan.constraints.empty()) json["constraints"] = expressions_json(plan.constraints);
   if (!plan.let.empty()) json["let"] = Json::object();
   for (const auto& [name, expression] : plan.let) json["let"][name] = expression.text();
+  if (!plan.time_terms.empty()) json["time_terms"] = expressions_json(plan.time_terms);
   if (!plan.workspace.empty()) json["workspace"] = Json::array();
   for (const WorkspacePlan& w : plan.workspace) {
     json["workspace"].push_back({{"name", w.name},

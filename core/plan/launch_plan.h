@@ -79,6 +79,7 @@ struct LaunchPlan {
   std::vector<Tunable> tunables;
   std::vector<Expression> constraints;
   std::vector<std::pair<std::string, Expression>> let;  ///< in order; a later one may use an earlier one
+  std::vector<Expression> time_terms;  ///< amounts that the time of a call is a sum of, each with a factor
   std::vector<WorkspacePlan> workspace;
   std::vector<TensorMapPlan> tensor_maps;
   std::vector<LaunchPlanEntry> prepare;  ///< once for a set of weights, before any call on it

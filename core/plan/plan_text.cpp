@@ -57,7 +57,7 @@ void shorten_loop(Json& launch) {
 
 std::string plan_text(const LaunchPlan& plan) {
   Json json = to_json(plan);
-  for (const char* part : {"constraints", "let"})
+  for (const char* part : {"constraints", "let", "time_terms"})
     if (json.contains(part)) shorten_expressions(json[part]);
   for (const char* part : {"workspace", "tensor_maps", "launches"})
     if (json.contains(part)) shorten(json[part]);

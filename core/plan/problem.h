@@ -78,7 +78,8 @@ inline constexpr std::array kAutomaticMutations{
 };
 
 /// Vendor libraries that a problem may name as baselines (docs/problem.md).
-inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt"), std::string_view("cudnn")};
+inline constexpr std::array kLibraryBaselines{std::string_view("cublaslt"),
+                                              std::string_view("cublaslt_first"), std::string_view("cudnn")};
 
 /// A reference that is a Python file: PyTorch computes what is right (docs/python.md).
 struct PythonReference {

@@ -16,8 +16,6 @@ namespace {
 
 // Combinations looked at: a second with thirty shapes.
 constexpr double kMaxCombinations = 1 << 17;
-// Sets of the least size whose rules are compared, the fastest first: each rule takes up to a second.
-constexpr std::size_t kComparedRules = 8;
 constexpr double kRegretConfidence = 0.95;
 
 using Members = std::vector<std::size_t>;
@@ -27,18 +25,13 @@ struct RatedMembers {
   double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1;
 };
 
-/// What sets are ranked by: of members or of a choice.
-constexpr auto whole_ratio = [](const auto& one) { return one.mean_ratio * one.drawn_ratio; };
+/// What sets are ranked by.
+constexpr auto whole_ratio = [](const RatedMembers& one) { return one.mean_ratio * one.drawn_ratio; };
 
 class SetSearch {
  public:
-  SetSearch(const std::vector<SetCandidate>& candidates, const std::vector<RuleQuantity>& quantities,
-            const SetShapes& shapes, const SetLimits& limits)
-      : candidates_(candidates),
-        quantities_(quantities),
-        weights_(shapes.weights),
-        asked_(shapes.asked),
-        limits_(limits) {
+  SetSearch(const std::vector<SetCandidate>& candidates, const SetShapes& shapes, const SetLimits& limits)
+      : candidates_(candidates), weights_(shapes.weights), asked_(shapes.asked), limits_(limits) {
     AK_ASSERT(!candidates.empty() && asked_ > 0 && asked_ <= weights_.size(),
               "a set is chosen from something");
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
@@ -51,19 +44,18 @@ class SetSearch {
   }
 
   SetChoice run() const {
-    std::optional<SetChoice> nearest;
+    std::optional<RatedMembers> nearest;
     Members base;
     for (std::size_t size = 1; size <= std::min(limits_.max_members, pool_.size()); ++size) {
       const std::vector<RatedMembers> rated = sets_of(size, base);
       if (rated.empty()) continue;
       base = rated.front().members;
-      if (const auto choice = shortest_rule(rated)) return *choice;
-      SetChoice choice = with_rule(rated.front().members);
-      if (!nearest || whole_ratio(choice) < whole_ratio(*nearest)) nearest = std::move(choice);
+      const auto within = std::ranges::find_if(rated, [&](const auto& one) { return within_limits(one); });
+      if (within != rated.end()) return choice_of(*within, true);
+      if (!nearest || whole_ratio(rated.front()) < whole_ratio(*nearest)) nearest = rated.front();
     }
     AK_ASSERT(nearest.has_value(), "a single candidate is a set");
-    nearest->within_limits = false;
-    return *nearest;
+    return choice_of(*nearest, false);
   }
 
  private:
@@ -96,13 +88,33 @@ class SetSearch {
     return fallback && layouts.size() <= limits_.max_layouts;
   }
 
-  /// Means over shapes that some member takes; infinite where one has none.
-  template <class Chosen>
-  [[nodiscard]] RatedMembers rated(const Members& members, Chosen chosen_ns) const {
+  /// The member that `ns` of candidates is least of, the first of equal ones.
+  [[nodiscard]] std::size_t least(const Members& members, std::vector<double> SetCandidate::*ns,
+                                  std::size_t shape) const {
+    std::size_t found = 0;
+    for (std::size_t i = 1; i < members.size(); ++i)
+      if ((candidates_[members[i]].*ns)[shape] < (candidates_[members[found]].*ns)[shape]) found = i;
+    return found;
+  }
+  [[nodiscard]] double time_of(std::size_t candidate, std::size_t shape) const {
+    return candidates_[candidate].times_ns[shape];
+  }
+
+  /// The member that takes the shape: of the least estimate, unless that is slower than another on a shape asked for.
+  [[nodiscard]] std::size_t chosen_on(const Members& members, std::size_t shape) const {
+    const std::size_t estimated = least(members, &SetCandidate::estimated_ns, shape);
+    if (shape >= asked_) return estimated;
+    const std::size_t fastest = least(members, &SetCandidate::times_ns, shape);
+    const double limit = kAlike * time_of(members[fastest], shape);
+    return time_of(members[estimated], shape) <= limit ? estimated : fastest;
+  }
+
+  /// Infinite where no member takes a shape.
+  [[nodiscard]] RatedMembers rated(const Members& members) const {
     double worst = 1;
     std::array<double, 2> sums{}, weights{};  // of shapes asked for, and of drawn ones
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
-      const double ratio = chosen_ns(shape) / best_ns_[shape];
+      const double ratio = time_of(members[chosen_on(members, shape)], shape) / best_ns_[shape];
       const std::size_t kind = shape < asked_ ? 0 : 1;
       sums[kind] += weights_[shape] * std::log(ratio);
       weights[kind] += weights_[shape];
@@ -112,14 +124,6 @@ class SetSearch {
       return weights[kind] > 0 ? std::exp(sums[kind] / weights[kind]) : 1.0;
     };
     return {members, mean(0), worst, mean(1)};
-  }
-
-  [[nodiscard]] RatedMembers rated(const Members& members) const {
-    return rated(members, [&](std::size_t shape) {
-      double best = std::numeric_limits<double>::infinity();
-      for (const std::size_t member : members) best = std::min(best, candidates_[member].times_ns[shape]);
-      return best;
-    });
   }
 
   /// Sets of this size by their mean: all, or those that add a member to `base` where there are too many.
@@ -161,63 +165,41 @@ class SetSearch {
     }
   }
 
-  template <class Rated>
-  [[nodiscard]] bool within_limits(const Rated& one) const {
+  [[nodiscard]] bool within_limits(const RatedMembers& one) const {
     return one.mean_ratio <= limits_.mean_ratio && one.worst_ratio <= limits_.worst_ratio &&
            one.drawn_ratio <= limits_.drawn_ratio;
   }
 
-  [[nodiscard]] std::optional<SetChoice> shortest_rule(const std::vector<RatedMembers>& sets) const {
-    std::optional<SetChoice> found;
-    std::size_t compared = 0;
-    for (const RatedMembers& one : sets) {
-      if (!within_limits(one)) continue;
-      if (++compared > kComparedRules) break;
-      SetChoice choice = with_rule(one.members);
-      if (!within_limits(choice)) continue;
-      if (!found || length_of(choice.rule, quantities_) < length_of(found->rule, quantities_))
-        found = std::move(choice);
-    }
-    return found;
-  }
-
-  /// The fallback is the member that takes every shape and is fastest over the timed ones that it takes.
+  /// The fallback is the member that takes every shape and is fastest over them.
   [[nodiscard]] std::size_t fallback_of(const Members& members) const {
     std::optional<std::size_t> fallback;
-    double least = std::numeric_limits<double>::infinity();
+    double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (!candidates_[members[i]].takes_every_shape) continue;
       const double mean = whole_ratio(rated({members[i]}));
-      if (!fallback || mean < least) least = mean, fallback = i;
+      if (!fallback || mean < lowest) lowest = mean, fallback = i;
     }
     return fallback.value();
   }
 
-  [[nodiscard]] SetChoice with_rule(const Members& members) const {
-    std::vector<std::vector<double>> times;
-    for (const std::size_t member : members) times.push_back(candidates_[member].times_ns);
-    SetChoice choice{.members = members,
-                     .rule = learn_rule(quantities_, times, asked_, fallback_of(members))};
-    const RatedMembers chosen =
-        rated(members, [&](std::size_t shape) { return times[member_on(choice.rule, shape)][shape]; });
-    choice.mean_ratio = chosen.mean_ratio;
-    choice.worst_ratio = chosen.worst_ratio;
-    choice.drawn_ratio = chosen.drawn_ratio;
+  [[nodiscard]] SetChoice choice_of(const RatedMembers& set, bool within) const {
+    SetChoice choice{.members = set.members,
+                     .fallback = fallback_of(set.members),
+                     .rows = {},
+                     .chosen = {},
+                     .mean_ratio = set.mean_ratio,
+                     .worst_ratio = set.worst_ratio,
+                     .drawn_ratio = set.drawn_ratio,
+                     .within_limits = within};
+    for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
+      choice.chosen.push_back(chosen_on(set.members, shape));
+      if (choice.chosen.back() != least(set.members, &SetCandidate::estimated_ns, shape))
+        choice.rows.push_back({shape, choice.chosen.back()});
+    }
     return choice;
   }
 
-  [[nodiscard]] std::size_t member_on(const SetRule& rule, std::size_t shape) const {
-    const auto holds = [&](const CellBound& bound) {
-      const auto quantity = std::ranges::find(quantities_, bound.quantity, &RuleQuantity::text);
-      return bound.above == (quantity->values[shape] > bound.limit);
-    };
-    const auto cell = std::ranges::find_if(
-        rule.cells, [&](const RuleCell& one) { return std::ranges::all_of(one.bounds, holds); });
-    return cell->member;
-  }
-
   const std::vector<SetCandidate>& candidates_;
-  const std::vector<RuleQuantity>& quantities_;
   const std::vector<double>& weights_;
   std::size_t asked_;
   const SetLimits& limits_;
@@ -227,9 +209,9 @@ class SetSearch {
 
 }  // namespace
 
-SetChoice choose_set(const std::vector<SetCandidate>& candidates, const std::vector<RuleQuantity>& quantities,
-                     const SetShapes& shapes, const SetLimits& limits) {
-  return SetSearch(candidates, quantities, shapes, limits).run();
+SetChoice choose_set(const std::vector<SetCandidate>& candidates, const SetShapes& shapes,
+                     const SetLimits& limits) {
+  return SetSearch(candidates, shapes, limits).run();
 }
 
 SetRegret regret_of(const std::vector<double>& ratios) {

@@ -218,13 +218,15 @@ class MatmulCall final : public LibraryCall {
 
 class CublasLtBaseline final : public LibraryBaseline {
  public:
-  CublasLtBaseline() : workspace_(kWorkspaceBytes, "cuBLASLt's workspace") {
+  /// @param proposals so many at most
+  CublasLtBaseline(const char* name, int proposals)
+      : workspace_(kWorkspaceBytes, "cuBLASLt's workspace"), proposals_(proposals) {
     cublasLtHandle_t handle = nullptr;
     expect(lt().cublasLtCreate(&handle), "starting the library");
     handle_.reset(handle);
     // Major, minor and patch level in decimal (cublas_api.h, CUBLAS_VERSION).
     const std::size_t version = lt().cublasLtGetVersion();
-    label_ = fmt::format("cublaslt {}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+    label_ = fmt::format("{} {}.{}.{}", name, version / 10'000, version / 100 % 100, version % 100);
   }
 
   [[nodiscard]] const std::string& label() const override { return label_; }
@@ -248,7 +250,7 @@ class CublasLtBaseline final : public LibraryBaseline {
     int count = 0;
     const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
         handle_.get(), product->desc.get(), product->b.get(), product->a.get(), product->c.get(),
-        product->c.get(), preference.get(), kProposals, found.data(), &count);
+        product->c.get(), preference.get(), proposals_, found.data(), &count);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
       return InputError{
           fmt::format("it has no algorithm for this product ({})", lt().cublasLtGetStatusString(status))};
@@ -263,6 +265,7 @@ class CublasLtBaseline final : public LibraryBaseline {
   }
 
   DeviceBuffer workspace_;
+  int proposals_;
   Handle handle_;
   std::string label_;
 };
@@ -271,7 +274,12 @@ class CublasLtBaseline final : public LibraryBaseline {
 
 Result<std::unique_ptr<LibraryBaseline>> open_cublaslt() {
   if (!loaded()) return loaded().error();
-  return std::unique_ptr<LibraryBaseline>(std::make_unique<CublasLtBaseline>());
+  return std::unique_ptr<LibraryBaseline>(std::make_unique<CublasLtBaseline>("cublaslt", kProposals));
+}
+
+Result<std::unique_ptr<LibraryBaseline>> open_cublaslt_first() {
+  if (!loaded()) return loaded().error();
+  return std::unique_ptr<LibraryBaseline>(std::make_unique<CublasLtBaseline>("cublaslt_first", 1));
 }
 
 }  // namespace ak::runtime

@@ -18,7 +18,8 @@ struct Library {
   std::string_view name;
   Result<std::unique_ptr<LibraryBaseline>> (*open)();
 };
-constexpr Library kLibraries[] = {{"cublaslt", open_cublaslt}, {"cudnn", open_cudnn}};
+constexpr Library kLibraries[] = {
+    {"cublaslt", open_cublaslt}, {"cublaslt_first", open_cublaslt_first}, {"cudnn", open_cudnn}};
 static_assert(std::ranges::equal(kLibraries, kLibraryBaselines, {}, &Library::name),
               "problems name the libraries of this table, in its order");
 

@@ -3,6 +3,8 @@
 
 #include <poll.h>
 
+#include <csignal>
+
 #include "runtime/worker/device_worker.h"
 
 namespace ak::runtime {
@@ -59,9 +61,24 @@ std::uint64_t DeviceClient::send(std::string type, Json body) {
 
 std::vector<DeviceFacts> DeviceClient::describe() {
   AK_ASSERT(!busy(), "devices are described between tasks");
-  ensure_process();
-  const std::uint64_t id = send("describe", Json::object());
-  return take_devices(process_->receive(steady_clock::now() + kDescribeLimit), id);
+  return ask_again_if_killed([this] {
+    const std::uint64_t id = send("describe", Json::object());
+    return take_devices(process_->receive(steady_clock::now() + kDescribeLimit), id);
+  });
+}
+
+/// What somebody else killed says nothing about the device.
+template <class Ask>
+auto DeviceClient::ask_again_if_killed(Ask ask) -> decltype(ask()) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      was_killed_ = false;
+      ensure_process();
+      return ask();
+    } catch (const Error&) {
+      if (!was_killed_ || attempt == kStartAttempts) throw;
+    }
+  }
 }
 
 std::vector<DeviceFacts> DeviceClient::take_devices(const WorkerReply& reply, std::uint64_t id) {
@@ -82,8 +99,10 @@ Value DeviceClient::take_reply(const WorkerReply& reply, std::uint64_t id, std::
       why = "the device worker broke the protocol: " +
             (value ? "an answer to another request" : value.error().message);
   }
-  if (const auto* lost = std::get_if<WorkerLost>(&reply))
+  if (const auto* lost = std::get_if<WorkerLost>(&reply)) {
     why = fmt::format("the device worker {}", lost->reason);
+    was_killed_ = lost->signal == SIGKILL;
+  }
   drop_process();
   fail(ExitCode::environment, "{}", why);
 }
@@ -144,12 +163,13 @@ std::optional<Calibration> DeviceClient::poll_calibration(TimePoint now) {
 }
 
 Calibration DeviceClient::calibrate(const CalibrationTask& task) {
-  ensure_process();
-  ask_calibration(task);
-  for (;;) {
-    if (auto calibration = poll_calibration(steady_clock::now())) return *calibration;
-    await_readable();
-  }
+  return ask_again_if_killed([&] {
+    ask_calibration(task);
+    for (;;) {
+      if (auto calibration = poll_calibration(steady_clock::now())) return *calibration;
+      await_readable();
+    }
+  });
 }
 
 void DeviceClient::await_readable() const {

@@ -41,7 +41,8 @@ class DeviceClient {
   DeviceClient(const DeviceClient&) = delete;
   DeviceClient& operator=(const DeviceClient&) = delete;
 
-  /// Devices the worker sees. Throws Error(environment) with the driver's reason.
+  /// Devices the worker sees. Throws Error(environment) with the driver's reason. A worker that is killed meanwhile is
+  /// started again a few times, here and in calibrate().
   [[nodiscard]] std::vector<DeviceFacts> describe();
 
   /// Starts the worker, if there is none, and asks which devices it sees, without waiting for either: a launcher may
@@ -98,6 +99,8 @@ class DeviceClient {
  private:
   void start_process();
   void ensure_process();
+  template <class Ask>
+  auto ask_again_if_killed(Ask ask) -> decltype(ask());
   [[nodiscard]] std::vector<DeviceFacts> take_devices(const WorkerReply& reply, std::uint64_t id);
   [[nodiscard]] bool goes_on_waiting(const WorkerReply& reply, TimePoint now);
   template <class Value>
@@ -135,7 +138,8 @@ class DeviceClient {
             calibration_end_ = {};  ///< when that has to be answered; moved on until the end
   bool opened_ = false;             ///< by the running process; true once asked for
   bool confined_ = false;  ///< the running process has opened a problem, and can start no other process since
-  bool used_ = false;      ///< the running process has had a task, and with it perhaps a candidate
+  bool was_killed_ = false;     ///< the last process from which an answer was awaited between tasks
+  bool used_ = false;           ///< the running process has had a task, and with it perhaps a candidate
   bool had_candidate_ = false;  ///< the running process was given one
   std::uint64_t last_id_ = 0, open_id_ = 0, task_id_ = 0, queued_id_ = 0;  ///< 0: no answer is awaited
   std::optional<AskedOfDevice> asked_, queued_asked_;

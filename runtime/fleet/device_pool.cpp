@@ -90,17 +90,29 @@ DevicePool::DevicePool(const EvaluatorOptions& options)
         DeviceClient(device_command(options, {})).calibrate({DeviceKind::emulator, options.target, 0}));
 }
 
+// Its model is the pool's.
 void DevicePool::open_first() {
-  DeviceLine& first = lines_.front();
-  const std::vector<DeviceFacts> devices = first.client.describe();
-  const DeviceFacts* found = find_ordinal(devices, first.place.ordinal);
+  for (DeviceLine& line : lines_) {
+    try {
+      first_ = &line;
+      return open(line);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::environment || &line == &lines_.back()) throw;
+      note_loss(line, error.what());
+    }
+  }
+}
+
+void DevicePool::open(DeviceLine& line) {
+  const std::vector<DeviceFacts> devices = line.client.describe();
+  const DeviceFacts* found = find_ordinal(devices, line.place.ordinal);
   if (found == nullptr)
-    fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", first.place.ordinal,
+    fail(ExitCode::usage, "there is no CUDA device {}: the driver reports {}", line.place.ordinal,
          devices.size());
   facts_ = std::make_shared<const DeviceFacts>(*found);
-  if (!pooled_) return settle(first, facts_);
-  first.found = facts_;
-  judge(first, first.client.calibrate(calibration_of(first)));
+  if (!pooled_) return settle(line, facts_);
+  line.found = facts_;
+  judge(line, line.client.calibrate(calibration_of(line)));
 }
 
 bool DevicePool::usable(const DeviceLine& line) const {
@@ -115,7 +127,7 @@ int DevicePool::present() const {
 std::shared_ptr<const DeviceFacts> DevicePool::other_device(const DeviceLine& line) const {
   if (!line.device || options_.device != DeviceKind::cuda) return nullptr;
   const bool same =
-      name_of_device(line.place.name, *line.device) == name_of_device(lines_.front().place.name, *facts_);
+      name_of_device(line.place.name, *line.device) == name_of_device(first_->place.name, *facts_);
   return same ? nullptr : line.device;
 }
 

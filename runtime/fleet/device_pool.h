@@ -38,7 +38,7 @@ class DevicePool {
   [[nodiscard]] const std::deque<DeviceLine>& lines() const { return lines_; }
   /// Devices that can take a task now or have one.
   [[nodiscard]] int present() const;
-  /// Of the first device, whatever became of it.
+  /// Of the first device that answered, whatever became of it.
   [[nodiscard]] const DeviceFacts& facts() const { return *facts_; }
   /// Where the times of a task are from: null for the device of facts().
   [[nodiscard]] std::shared_ptr<const DeviceFacts> other_device(const DeviceLine& line) const;
@@ -71,6 +71,7 @@ class DevicePool {
 
  private:
   void open_first();
+  void open(DeviceLine& line);
   [[nodiscard]] bool usable(const DeviceLine& line) const;
   void take_joined(DeviceLine& line);
   void admit(DeviceLine& line, const std::vector<DeviceFacts>& devices);
@@ -94,6 +95,7 @@ class DevicePool {
   const bool pooled_;
   std::shared_ptr<const DeviceFacts> facts_;
   std::deque<DeviceLine> lines_;
+  const DeviceLine* first_ = nullptr;  ///< of a pool of GPUs: that of facts()
   DeviceCalibrations calibrations_;
   std::vector<CalibrationRecord> calibrated_;  ///< not reported yet
   TimePoint checked_, present_;                ///< when check_presence() ran last, and found a device

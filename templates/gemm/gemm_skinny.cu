@@ -28,8 +28,16 @@
     "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
     "CLUSTER": "SPLIT_K * SHARE",
     "CLUSTER_TILES": "ceil_div(M, BM) * ceil_div(N, BN * SHARE)",
-    "CLUSTERS": "CLUSTER_TILES if SPLIT_K > 1 else min(CLUSTER_TILES, SM_COUNT * PER_SM // CLUSTER)"
+    "CLUSTERS": "CLUSTER_TILES if SPLIT_K > 1 else min(CLUSTER_TILES, SM_COUNT * PER_SM // CLUSTER)",
+    "WAVES": "ceil_div(CLUSTER_TILES, SM_COUNT * PER_SM // CLUSTER) if WIDE else 0",
+    "STEPS": "ceil_div(K, 64 * SPLIT_K)",
+    "TILE_STEPS": "CLUSTER_TILES * STEPS if WIDE else 0",
+    "ANY_WAVES": "0 if WIDE else ceil_div(ceil_div(N, 64) * ceil_div(M, 64), SM_COUNT * 4)"
   },
+  "time_terms": ["1 if WIDE else 0", "WAVES", "WAVES * STEPS", "TILE_STEPS",
+                 "TILE_STEPS if (K if a_layout == 'row' else M) % 64 else 0",
+                 "TILE_STEPS if (N if b_layout == 'row' else K) % 64 else 0",
+                 "(M * K + K * N + M * N) // 512 if WIDE else 0", "0 if WIDE else 1", "ANY_WAVES * K"],
   "tensor_maps": [
     {"name": "map_a", "tensor": "a", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["K if a_layout == 'row' else M", "M if a_layout == 'row' else K"],

@@ -26,8 +26,12 @@
     "BYTES": "16 if WIDE else (4 if WORDS else sizeof_b)",
     "COLUMNS": "LANES * (BYTES // sizeof_b) if b_layout == 'row' else LINES",
     "A_LINE": "K if a_layout == 'row' else 1",
-    "A_STEP": "1 if A_ALONG else M"
+    "A_STEP": "1 if A_ALONG else M",
+    "BLOCKS": "ceil_div(N, COLUMNS) * ceil_div(M, ROWS) * SPLIT_K",
+    "WAVES": "ceil_div(BLOCKS, SM_COUNT * (2048 // THREADS))",
+    "STEPS": "ceil_div(K * LANES, SPLIT_K * THREADS)"
   },
+  "time_terms": ["1", "WAVES", "WAVES * STEPS", "BLOCKS * STEPS", "(M * K + K * N + M * N) * sizeof_b // 1024"],
   "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"}],
   "launches": [
     {"kernel": "gemm_stream<16, true>", "grid": ["ceil_div(N, COLUMNS)", "ceil_div(M, ROWS)", "SPLIT_K"],

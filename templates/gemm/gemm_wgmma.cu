@@ -34,8 +34,14 @@
     "CLUSTERS_DOWN": "ceil_div(M, BM * (1 if SIDE_BY_SIDE else CLUSTER))",
     "TILES": "COUNT * CLUSTERS_DOWN * ceil_div(N, BN * (CLUSTER if SIDE_BY_SIDE else 1))",
     "RESIDENT": "SM_COUNT // CLUSTER",
-    "CLUSTERS": "min(RESIDENT, max(1, TILES * ceil_div(K, 64) // 4) if STREAM_K else TILES)"
+    "CLUSTERS": "min(RESIDENT, max(1, TILES * ceil_div(K, 64) // 4) if STREAM_K else TILES)",
+    "WAVES": "1 if STREAM_K else ceil_div(TILES, RESIDENT)",
+    "TILE_STEPS": "TILES * ceil_div(K, 64)",
+    "STEPS": "ceil_div(TILE_STEPS, CLUSTERS) if STREAM_K else WAVES * ceil_div(K, 64)",
+    "KILOBYTES": "COUNT * (M * K + K * N + M * N) // 512"
   },
+  "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "TILE_STEPS if A_LINE % 64 else 0", "TILE_STEPS if B_LINE % 64 else 0",
+                 "KILOBYTES", "1 if PACK else 0", "KILOBYTES if PACK else 0"],
   "workspace": [
     {"name": "packed_a", "dtype": "dtype",
      "count": "A_PITCH // 2 * COUNT * (M if a_layout == 'row' else K) if PACK else 0"},

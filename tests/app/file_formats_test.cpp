@@ -7,6 +7,7 @@
 #include "agent/llm/api/recording.h"
 #include "app/exchange/exchange_folder.h"
 #include "app/experiment/manifest.h"
+#include "app/kernel_library/model_kind.h"
 #include "app/search/best_points.h"
 #include "app/session/session_manifest.h"
 #include "app/setup/config.h"
@@ -58,6 +59,8 @@ const std::array kFormats{
     FileFormat{"models.json", R"({{}"provider": "mine", "source": "me", "models": []})", "format",
                "a file of language models",
                [](const fs::path& file) { static_cast<void>(agent::ModelCatalog::with_file(file)); }},
+    FileFormat{"kind.json", R"({{}"name": "mixer"})", "format", "a kind of model",
+               [](const fs::path& file) { static_cast<void>(app::read_model_kind(file)); }},
     FileFormat{"answers.jsonl", R"({{}"reply": {"text": "yes"}})", "format", "an exchange",
                [](const fs::path& file) { static_cast<void>(agent::ReplayClient(file)); }},
 };

@@ -10,13 +10,14 @@
 #include "core/plan/include_scan.h"
 #include "runtime/build/compile.h"
 #include "tests/codegen/sample_problem.h"
+#include "tests/codegen/shipped_templates.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 using ak::testing::SampleProblem;
 
 namespace {
 
-const Arch kHopper{9, 0, 'a'};
 const std::string kPlanLine =
     R"(/* alphakernel {"tunables": {"BLOCK": {"values": [64, 128]}}, "launches": [{"kernel": "k", "grid": [1], "block": ["BLOCK"], "args": ["x", "y"]}]} */)"
     "\n";
@@ -35,7 +36,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-runtime::Compiler compiler() {
+runtime::Compiler header_compiler() {
   const auto toolkit = runtime::find_cuda_toolkit();
   REQUIRE(toolkit);
   const auto nvrtc = runtime::load_nvrtc(toolkit->nvrtc_library);
@@ -47,7 +48,7 @@ BuildResult built(const std::string& source, const std::string& kernel) {
   const SampleProblem sample;
   TranslationUnit unit = codegen::assemble(*sample.instantiate(), read(source), kHopper).value();
   unit.kernels = {kernel};
-  return compiler().compile(unit);
+  return header_compiler().compile(unit);
 }
 
 }  // namespace
@@ -173,7 +174,7 @@ TEST_CASE("every device header has its SPDX line, one sentence, and fewer than 2
 }
 
 TEST_CASE("every device header builds alone, for the architectures that it is for") {
-  runtime::Compiler compile = compiler();
+  runtime::Compiler compile = header_compiler();
   for (const EmbeddedFile& header : device_headers()) {
     const std::string source = "#include <" + std::string(header.name) + ">\n__global__ void k() {}\n";
     for (const Arch& arch : {Arch{8, 0, 0}, kHopper, Arch{12, 0, 'a'}}) {

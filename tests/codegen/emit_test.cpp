@@ -11,51 +11,21 @@
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/frozen_constants.h"
 #include "core/text/file.h"
+#include "tests/codegen/shipped_templates.h"
 #include "tests/support/daily_sample.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 using ak::testing::TemporaryFolder;
 
 namespace {
-
-std::shared_ptr<const ProblemInstance> problem_of(const std::string& name, const std::string& dtype) {
-  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
-  return codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", dtype}}));
-}
-
-Candidate template_of(const ProblemInstance& problem, const std::string& file_name) {
-  for (const CandidateFile& file : problem.templates) {
-    if (file.name == file_name) return parse_candidate(file.name, file.source).value();
-  }
-  FAIL("no template " << file_name);
-  return {};
-}
 
 /// A template with its last tunables moved off their defaults.
 Candidate tuned(const ProblemInstance& problem, const std::string& file_name, const TunableValues& values) {
   Candidate candidate = template_of(problem, file_name);
   for (const auto& [name, value] : values) candidate.tunables.at(name) = value;
   return candidate;
-}
-
-struct Ended {
-  int exit_code;
-  std::string output;
-};
-
-Ended shell(const std::filesystem::path& folder, const std::string& command) {
-  const std::string line = fmt::format("cd '{}' && {{ {}; }} > output.txt 2>&1", folder.string(), command);
-  const int status = std::system(line.c_str());
-  return {WEXITSTATUS(status), read_file(folder / "output.txt")};
-}
-
-constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
-
-bool nvcc_is_missing() {
-  static const bool missing = std::system("nvcc --version > /dev/null 2>&1") != 0;
-  if (missing) WARN("skipped: there is no nvcc on PATH, so emitted files are not compiled");
-  return missing;
 }
 
 /// The command in the head of an emitted test, without what it does in addition to building.

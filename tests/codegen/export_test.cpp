@@ -13,50 +13,21 @@
 #include "codegen/export/run_function.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/text/file.h"
+#include "tests/codegen/shipped_templates.h"
 #include "tests/support/daily_sample.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 using ak::testing::TemporaryFolder;
 
 namespace {
 
-constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
 const codegen::ExportFacts kFacts{.version = "1.0", .measured = "Nowhere.\n", .origin = "Yours."};
-
-std::shared_ptr<const ProblemInstance> problem_of(const std::string& name,
-                                                  const std::map<std::string, std::string>& params) {
-  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
-  return codegen::instantiate(problem, codegen::choose_params(problem, params));
-}
-
-Candidate template_of(const ProblemInstance& problem, const std::string& file_name) {
-  for (const CandidateFile& file : problem.templates)
-    if (file.name == file_name) return parse_candidate(file.name, file.source).value();
-  FAIL("no template " << file_name);
-  return {};
-}
 
 void write_in(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
   std::filesystem::create_directories((folder / name).parent_path());
   write_file_atomically(folder / name, text);
-}
-
-struct Ended {
-  int exit_code;
-  std::string output;
-};
-
-Ended shell(const std::filesystem::path& folder, const std::string& command) {
-  const std::string line = fmt::format("cd '{}' && {{ {}; }} > output.txt 2>&1", folder.string(), command);
-  const int status = std::system(line.c_str());
-  return {WEXITSTATUS(status), read_file(folder / "output.txt")};
-}
-
-bool nvcc_is_missing() {
-  static const bool missing = std::system("nvcc --version > /dev/null 2>&1") != 0;
-  if (missing) WARN("skipped: there is no nvcc on PATH, so exported files are not compiled");
-  return missing;
 }
 
 std::string file_of(const std::vector<codegen::ExportedFile>& files, const std::string& path) {
@@ -99,7 +70,8 @@ void require_nvcc_accepts(const Exported& what) {
 }
 
 TEST_CASE("an exported kernel compiles with nvcc, launch function, benchmark and all") {
-  require_nvcc_accepts({"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, true});
+  require_nvcc_accepts(
+      {"softmax", {{"dtype", "bfloat16"}}, "softmax_registers.cu", kAmpere, testing::drawn_today(0, 2)});
 }
 
 TEST_CASE("two exports of one definition under two names are linked into one program") {
@@ -132,7 +104,8 @@ TEST_CASE("several launches, workspace, tensor maps, clusters and memory in plac
 }
 
 TEST_CASE("a kernel that prepares weights is exported with the function that does") {
-  require_nvcc_accepts({"linear", {{"dtype", "bfloat16"}}, "linear_transposed.cu", kAmpere, true});
+  require_nvcc_accepts(
+      {"linear", {{"dtype", "bfloat16"}}, "linear_transposed.cu", kAmpere, testing::drawn_today(1, 2)});
   const auto problem = problem_of("linear", {{"dtype", "bfloat16"}});
   const auto files =
       codegen::export_files(*problem, template_of(*problem, "linear_transposed.cu"), kAmpere, kFacts);
@@ -246,7 +219,7 @@ TEST_CASE("a solution's reference fixes the params that its problem has") {
 }
 
 TEST_CASE("a reference in a Python file of any form becomes a function run()") {
-  auto problem = *problem_of("softmax", {});
+  auto problem = *problem_of("softmax", std::map<std::string, std::string>{});
   const auto run_of = [&](const char* kind, const std::string& source) {
     problem.python = PythonReference{.file = "", .source = source, .kind = kind};
     return codegen::reference_with_run(problem);

@@ -8,10 +8,12 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/device/device_catalog.h"
 #include "core/plan/plan_text.h"
+#include "tests/codegen/shipped_templates.h"
 #include "tests/support/daily_sample.h"
 #include "tests/support/listed_points.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 
 namespace {
 
@@ -19,13 +21,6 @@ std::shared_ptr<const ProblemInstance> instance_of(const std::string& name,
                                                    const std::map<std::string, std::string>& params) {
   const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
   return codegen::instantiate(problem, codegen::choose_params(problem, params));
-}
-
-Candidate template_of(const ProblemInstance& problem, const std::string& file) {
-  for (const CandidateFile& one : problem.templates)
-    if (one.name == file) return parse_candidate(file, one.source).value();
-  FAIL("no template " << file);
-  return {};
 }
 
 std::vector<std::string> kernels_of(const LaunchPlan& plan) {

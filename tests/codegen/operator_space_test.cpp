@@ -7,12 +7,12 @@
 
 #include "codegen/export/export.h"
 #include "codegen/problem/problem_catalog.h"
+#include "tests/codegen/shipped_templates.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 
 namespace {
-
-constexpr Arch kAmpere{8, 0, 0}, kHopper{9, 0, 'a'};
 
 std::vector<codegen::ExportedFile> exported(const std::string& name, const std::string& file,
                                             const Arch& arch, const TunableValues& changed = {},

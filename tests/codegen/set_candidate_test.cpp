@@ -6,28 +6,27 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
+#include <random>
+#include <set>
 
 #include "codegen/emit/emit.h"
 #include "codegen/export/export.h"
 #include "codegen/problem/problem_catalog.h"
-#include "codegen/sets/cell_shapes.h"
+#include "codegen/sets/member_shapes.h"
+#include "codegen/sets/time_terms.h"
 #include "codegen/source/assemble.h"
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile.h"
+#include "tests/codegen/shipped_templates.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace ak;
+using namespace ak::codegen::shipped;
 
 namespace {
-
-constexpr Arch kHopper{9, 0, 'a'};
-
-std::shared_ptr<const ProblemInstance> problem_of(const std::string& name, const std::string& dtype) {
-  const codegen::Problem problem = codegen::load_problem(codegen::find_problem(name));
-  return codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", dtype}}));
-}
 
 Candidate point_of(const ProblemInstance& problem, const std::string& file,
                    const TunableValues& changed = {}) {
@@ -38,10 +37,10 @@ Candidate point_of(const ProblemInstance& problem, const std::string& file,
   return candidate;
 }
 
-/// "M <= 64 -> the first, every other shape -> the second".
+/// The first where the quantity is at most the limit, else the second: they are estimated to take a nanosecond for each.
 SetRule split_at(const std::string& quantity, std::int64_t limit) {
-  return {.cells = {{.bounds = {{quantity, false, limit}}, .member = 0},
-                    {.bounds = {{quantity, true, limit}}, .member = 1}},
+  return {.rows = {},
+          .estimates = {{.terms = {{1000, quantity}}}, {.terms = {{1000 * limit, "1"}}}},
           .fallback = 1};
 }
 
@@ -97,8 +96,10 @@ TEST_CASE("two points of one template are one program, whose plan launches what 
       set_of({point_of(*gemm, "gemm_wgmma.cu", small), point_of(*gemm, "gemm_wgmma.cu")}, split_at("M", 64));
   const Candidate candidate = made(*gemm, set);
   CHECK(candidate.tunables.empty());
-  CHECK(candidate.plan.let.front().first == "MEMBER");
-  CHECK(candidate.plan.let.front().second.text() == "1 if M <= 64 else 2");
+  REQUIRE(candidate.plan.let.size() > 3);
+  CHECK(candidate.plan.let[0].second.text() == "1000 * (M)");
+  CHECK(candidate.plan.let[2].first == "MEMBER");
+  CHECK(candidate.plan.let[2].second.text() == "1 if ESTIMATE_1 <= ESTIMATE_2 else 2");
 
   const ResolvedPlan few = resolved(*gemm, candidate, {{"M", 64}, {"N", 4096}, {"K", 512}}),
                      many = resolved(*gemm, candidate, {{"M", 65}, {"N", 4096}, {"K", 512}}),
@@ -143,11 +144,12 @@ TEST_CASE("the finished file of a set is read back with its rule, and says it in
                                         split_at("N", 2048));
   const Candidate candidate = made(*softmax, set);
   const std::string text = codegen::emit_kernel(*softmax, candidate);
-  CHECK_THAT(text, Catch::Contains("//   N <= 2048 -> member 1: softmax_registers.cu"));
-  CHECK_THAT(text, Catch::Contains("//   every other shape -> member 2: softmax_online.cu BLOCK=1024"));
+  CHECK_THAT(text, Catch::Contains("//   where least: 1 ns * N -> member 1: softmax_registers.cu"));
+  CHECK_THAT(text, Catch::Contains("//   where least: 2.05 us -> member 2: softmax_online.cu BLOCK=1024"));
   const Result<Candidate> again = parse_candidate("k.cu", text);
   REQUIRE(again.ok());
-  CHECK(again->plan.let.front().second.text() == "1 if N <= 2048 else 2");
+  CHECK(codegen::chosen_member(*again, softmax->environment({{"M", 3}, {"N", 2048}})) == 0);
+  CHECK(codegen::chosen_member(*again, softmax->environment({{"M", 3}, {"N", 2049}})) == 1);
   CHECK(resolved(*softmax, *again, {{"M", 3}, {"N", 5000}}).launches.at(0).kernel ==
         "member_2::softmax_online");
   require_builds(*softmax, *again);
@@ -183,9 +185,10 @@ TEST_CASE("a set is exported as any kernel is") {
 TEST_CASE("a set of one is its member, unchanged") {
   const auto softmax = problem_of("softmax", "float32");
   const Candidate member = point_of(*softmax, "softmax_online.cu", {{"BLOCK", 64}});
-  const SetRule rule{.cells = {{.bounds = {}, .member = 0}}, .fallback = 0};
+  const SetRule rule;
   const Candidate candidate = made(*softmax, set_of({member}, rule));
   CHECK(candidate.variant_hash() == member.variant_hash());
+  CHECK(codegen::chosen_member(candidate, softmax->environment({{"M", 3}, {"N", 5}})) == 0);
   CHECK(codegen::rule_lines(set_of({member}, rule))
             .front()
             .starts_with("every shape -> member 1: softmax_online.cu"));
@@ -208,18 +211,29 @@ TEST_CASE("what a member says of sizes keeps it from shapes that it does not tak
   require_builds(*softmax, candidate);
 }
 
-TEST_CASE("what the fallback refuses the set refuses, by its constraint") {
+TEST_CASE("what every member refuses the set refuses, by the constraint of its fallback") {
   const auto softmax = problem_of("softmax", "float32");
-  const Candidate picky = written(R"({"constraints": ["N % 4 == 0"],
-                  "launches": [{"kernel": "rows", "grid": ["M"], "block": [64], "args": ["x", "y"]}]})",
-                                  "__global__ void rows(const scalar_t* x, scalar_t* y) {}\n");
-  const Candidate candidate =
-      made(*softmax, set_of({point_of(*softmax, "softmax_online.cu"), picky}, split_at("N", 1000)));
-  Environment environment = softmax->environment({{"M", 2}, {"N", 1001}});
-  environment.merge(device_environment(runtime::nominal_device(kHopper), kHopper));
-  const Result<ResolvedPlan> plan = resolve(candidate.plan, environment);
-  REQUIRE_FALSE(plan.ok());
-  CHECK_THAT(plan.error().message, Catch::Contains("does not hold"));
+  const auto picky = [](int divisor) {
+    return written(fmt::format(R"({{"constraints": ["N % {} == 0"],
+                  "launches": [{{"kernel": "rows", "grid": ["M"], "block": [64], "args": ["x", "y"]}}]}})",
+                               divisor),
+                   "__global__ void rows(const scalar_t* x, scalar_t* y) {}\n");
+  };
+  const Candidate candidate = made(*softmax, set_of({picky(8), picky(4)}, split_at("N", 1000)));
+  const auto plan_for = [&](std::int64_t size) {
+    Environment environment = softmax->environment({{"M", 2}, {"N", size}});
+    environment.merge(device_environment(runtime::nominal_device(kHopper), kHopper));
+    return resolve(candidate.plan, environment);
+  };
+  REQUIRE_FALSE(plan_for(1001).ok());
+  CHECK_THAT(plan_for(1001).error().message, Catch::Contains("does not hold"));
+  CHECK(plan_for(8).value().launches.at(0).kernel == "member_1::rows");
+  CHECK(plan_for(12).value().launches.at(0).kernel == "member_2::rows");
+  // Estimated to be slower, but the only one that takes it.
+  const Candidate rescued =
+      made(*softmax, set_of({point_of(*softmax, "softmax_online.cu"), picky(4)}, split_at("N", 1000)));
+  CHECK(resolved(*softmax, rescued, {{"M", 2}, {"N", 1001}}).launches.at(0).kernel ==
+        "member_1::softmax_online");
 }
 
 TEST_CASE("macros, kernels of C, constants and types of members stay apart") {
@@ -283,35 +297,109 @@ TEST_CASE("members whose preparation does the same read one copy, and are told a
             .empty());
 }
 
-TEST_CASE("the shapes of a cell lie in it, on both sides of its limits, and are the same every time") {
-  const auto gemm = problem_of("gemm", "float32");
-  const SetRule rule{.cells = {{.bounds = {{"M", false, 40}}, .member = 0},
-                               {.bounds = {{"M", true, 40}, {"N * K", false, 5000}}, .member = 1},
-                               {.bounds = {{"M", true, 40}, {"N * K", true, 5000}}, .member = 0}},
-                     .fallback = 0};
-  for (std::size_t cell = 0; cell < rule.cells.size(); ++cell) {
-    const auto shapes = codegen::cell_shapes(*gemm, rule, cell, DeviceKind::emulator, {}, 1);
-    CHECK(shapes.size() >= 8 + 8);
-    const auto again = codegen::cell_shapes(*gemm, rule, cell, DeviceKind::emulator, {}, 1);
-    CHECK(std::ranges::equal(shapes, again, {}, &Workload::axes, &Workload::axes));
-    std::int64_t least = 1'000'000, most = 0, product = 0;
-    for (const Workload& shape : shapes) {
-      CHECK(rule.cell_of(gemm->environment(shape.axes)) == cell);
-      least = std::min(least, shape.axes.at("M")), most = std::max(most, shape.axes.at("M"));
-      if (shape.axes.at("N") * shape.axes.at("K") <= 5000)
-        product = std::max(product, shape.axes.at("N") * shape.axes.at("K"));
+TEST_CASE("a shape with a row of its own gets that row's member, whatever is estimated") {
+  const auto softmax = problem_of("softmax", "float32");
+  SetRule rule = split_at("N", 2048);
+  rule.rows = {{.shape = {{"M", 3}, {"N", 100}}, .member = 1}};
+  const codegen::KernelSet set =
+      set_of({point_of(*softmax, "softmax_registers.cu"), point_of(*softmax, "softmax_online.cu")}, rule);
+  const Candidate candidate = made(*softmax, set);
+  CHECK(codegen::chosen_member(candidate, softmax->environment({{"M", 3}, {"N", 100}})) == 1);
+  CHECK(codegen::chosen_member(candidate, softmax->environment({{"M", 4}, {"N", 100}})) == 0);
+  CHECK(codegen::rule_lines(set).front() == "M == 3 and N == 100 -> member 2");
+}
+
+TEST_CASE(
+    "a set of a dozen points of gemm gives every shape the member of the least estimate, as its launches "
+    "do") {
+  const auto gemm = problem_of("gemm", "bfloat16");
+  std::vector<Candidate> points;
+  for (const int split : {1, 2, 4})
+    points.push_back(point_of(*gemm, "gemm_skinny.cu", {{"SPLIT_K", split}, {"STAGES", 6}}));
+  points.push_back(point_of(*gemm, "gemm_stream.cu"));
+  for (const int stages : {2, 3, 4})
+    points.push_back(point_of(*gemm, "gemm_wgmma.cu", {{"STAGES", stages}, {"GROUP", 8}}));
+  points.push_back(point_of(*gemm, "gemm_mma.cu"));
+  points.push_back(
+      point_of(*gemm, "gemm_wgmma.cu", {{"BM", 64}, {"CONSUMERS", 1}, {"BN", 128}, {"STAGES", 8}}));
+  points.push_back(point_of(*gemm, "gemm_wgmma.cu", {{"STREAM_K", 1}}));
+  std::mt19937_64 random(1);
+  SetRule rule;
+  rule.fallback = 3;
+  for (const Candidate& point : points) {
+    rule.estimates.emplace_back();
+    for (const Expression& term : codegen::time_terms(*gemm, point))
+      rule.estimates.back().terms.push_back({static_cast<std::int64_t>(1 + random() % 300'000), term.text()});
+  }
+  const codegen::KernelSet set = set_of(points, rule);
+  const Candidate candidate = made(*gemm, set);
+  const Environment device = device_environment(runtime::nominal_device(kHopper), kHopper);
+  std::set<std::size_t> chosen;
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto size = [&] {
+      return static_cast<std::int64_t>(std::exp2(static_cast<double>(random() % 1400) / 100));
+    };
+    const AxisValues shape{{"M", size()}, {"N", size()}, {"K", size()}};
+    Environment environment = gemm->environment(shape);
+    environment.merge(Environment(device));
+    std::size_t least = 0;
+    std::vector<std::int64_t> estimates;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto amounts = codegen::amounts_of(codegen::time_terms(*gemm, points[i]), points[i], environment);
+      REQUIRE(amounts.has_value());
+      std::int64_t sum = 0;
+      for (std::size_t term = 0; term < amounts->size(); ++term)
+        sum += rule.estimates[i].terms[term].ps * (*amounts)[term];
+      estimates.push_back(sum);
+      if (sum < estimates[least]) least = i;
     }
-    CHECK(least == (cell == 0 ? 1 : 41));
-    CHECK(most == (cell == 0 ? 40 : 160));
-    if (cell == 1) CHECK(product > 4800);
+    REQUIRE(codegen::chosen_member(candidate, environment) == least);
+    REQUIRE(resolved(*gemm, candidate, shape)
+                .launches.front()
+                .kernel.starts_with(fmt::format("member_{}::", least + 1)));
+    chosen.insert(least);
+  }
+  CHECK(chosen.size() > 3);
+}
+
+TEST_CASE("a candidate without time terms of its own has those of its launches") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate online = point_of(*softmax, "softmax_online.cu");
+  const std::vector<Expression> terms = codegen::time_terms(*softmax, online);
+  REQUIRE(terms.size() >= 3);
+  Environment environment = softmax->environment({{"M", 264}, {"N", 1024}});
+  environment.merge(device_environment(runtime::nominal_device(kHopper), kHopper));
+  const auto amounts = codegen::amounts_of(terms, online, environment);
+  REQUIRE(amounts.has_value());
+  CHECK(amounts->at(0) == 1);
+  CHECK(amounts->at(1) == 2 * 264 * 1024 * 4 / 1024);
+}
+
+TEST_CASE("the shapes of a member are its own, also the last before another's, and the same every time") {
+  const auto gemm = problem_of("gemm", "float32");
+  const auto is_first = [](const AxisValues& shape) { return shape.at("M") <= 40; };
+  const auto is_second = [&](const AxisValues& shape) { return !is_first(shape); };
+  for (const bool first : {true, false}) {
+    const codegen::IsItsShape is_its = first ? codegen::IsItsShape(is_first) : is_second;
+    const auto shapes = codegen::member_shapes(*gemm, is_its, 1, DeviceKind::emulator, {}, 1);
+    CHECK(shapes.size() >= 4 + 8);
+    const auto again = codegen::member_shapes(*gemm, is_its, 1, DeviceKind::emulator, {}, 1);
+    CHECK(std::ranges::equal(shapes, again, {}, &Workload::axes, &Workload::axes));
+    std::int64_t least = 1'000'000, most = 0;
+    for (const Workload& shape : shapes) {
+      CHECK(is_its(shape.axes));
+      least = std::min(least, shape.axes.at("M")), most = std::max(most, shape.axes.at("M"));
+    }
+    CHECK(least == (first ? 1 : 41));
+    CHECK(most == (first ? 40 : 160));
   }
 }
 
-TEST_CASE("a cell beyond the ranges of a problem is checked between its timed shapes") {
+TEST_CASE("a member that takes nothing in the ranges of a problem is checked between its timed shapes") {
   const auto gemm = problem_of("gemm", "float32");
-  const SetRule rule = split_at("M", 5000);
   const std::vector<AxisValues> timed{{{"M", 64}, {"N", 64}, {"K", 64}}, {{"M", 6000}, {"N", 64}, {"K", 64}}};
-  const auto shapes = codegen::cell_shapes(*gemm, rule, 1, DeviceKind::emulator, timed, 1);
+  const auto is_its = [](const AxisValues& shape) { return shape.at("M") > 5000; };
+  const auto shapes = codegen::member_shapes(*gemm, is_its, 1, DeviceKind::emulator, timed, 1);
   REQUIRE(shapes.size() == 1);
   CHECK(shapes.front().axes == timed[1]);
 }

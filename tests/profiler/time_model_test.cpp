@@ -47,7 +47,7 @@ CallFacts copy(double bytes, double threads, const std::string& space = "copy") 
 }
 
 /// A product of square matrices by blocks of `registers` a thread that each own `tile` x `tile` results.
-CallFacts product(double size, double tile, double registers, double shared_bytes = 96 << 10) {
+CallFacts square_product(double size, double tile, double registers, double shared_bytes = 96 << 10) {
   CallFacts facts = copy(1 << 20, 256, "product");
   facts.dtype = "bfloat16";
   facts.element_bytes = 2;
@@ -131,11 +131,11 @@ TEST_CASE("the analytic time never falls when there is more to do") {
 TEST_CASE("the analytic time names what limits a call") {
   CHECK(analytic_time(copy(1 << 12, 256), h200()).limiter() == "launch");
   CHECK(analytic_time(copy(std::pow(2.0, 31), 256), h200()).limiter() == "dram");
-  CallFacts large = product(8192, 160, 168, 200 << 10);
+  CallFacts large = square_product(8192, 160, 168, 200 << 10);
   CHECK(analytic_time(large, h200()).limiter() == "tensor");
   large.matrix_unit = MatrixUnit::none;
   CHECK(analytic_time(large, h200()).limiter() == "fp32");
-  CHECK(analytic_time(product(8192, 32, 67, 16 << 10), h200()).limiter() == "latency");
+  CHECK(analytic_time(square_product(8192, 32, 67, 16 << 10), h200()).limiter() == "latency");
 }
 
 TEST_CASE("a large copy takes what its bytes take at the memory's speed") {
@@ -158,9 +158,10 @@ TEST_CASE("one block more than a wave fills costs the SMs another round") {
 }
 
 TEST_CASE("larger tiles read operands less often, as far as registers hold them") {
-  const double small = operand_traffic(product(4096, 64, 168)).bytes;
-  CHECK(operand_traffic(product(4096, 128, 168)).bytes == Approx(small / 2));
-  CHECK(operand_traffic(product(4096, 128, 51)).bytes == Approx(small));  // 16 accumulators of 256 threads
+  const double small = operand_traffic(square_product(4096, 64, 168)).bytes;
+  CHECK(operand_traffic(square_product(4096, 128, 168)).bytes == Approx(small / 2));
+  CHECK(operand_traffic(square_product(4096, 128, 51)).bytes ==
+        Approx(small));  // 16 accumulators of 256 threads
   CHECK_FALSE(operand_traffic(copy(1 << 24, 256)).reused);
   CHECK(operand_traffic(copy(1 << 24, 256)).bytes == 1 << 24);
 }
@@ -170,7 +171,8 @@ TEST_CASE("more bytes on the way hide the latency of memory") {
     const AnalyticTime time = analytic_time(facts, h200());
     return std::ranges::find(time.terms, "latency", &TimeTerm::name)->time_ns;
   };
-  CHECK(latency(product(4096, 64, 51, 192 << 10)) == Approx(latency(product(4096, 64, 51)) / 2));
+  CHECK(latency(square_product(4096, 64, 51, 192 << 10)) ==
+        Approx(latency(square_product(4096, 64, 51)) / 2));
   CallFacts few = copy(1 << 28, 256);
   few.launches.front().blocks = 132;  // every thread makes many trips
   CallFacts fewer_registers = few;
@@ -179,7 +181,7 @@ TEST_CASE("more bytes on the way hide the latency of memory") {
 }
 
 TEST_CASE("the launch that stages operands is the main one, not the larger one that adds partial results") {
-  CallFacts split = product(4096, 128, 168);
+  CallFacts split = square_product(4096, 128, 168);
   split.launches.push_back({.blocks = 65536, .threads = 256});
   CHECK(&split.main_launch() == &split.launches.front());
   split.matrix_unit = MatrixUnit::none;

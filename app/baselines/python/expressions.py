@@ -352,6 +352,13 @@ def scan(torch, p, x):
     return torch.nn.functional.pad(sums[:, :-1], (1, 0)) if p["exclusive"] else sums
 
 
+def segmented_scan(torch, p, x, keys):
+    starts = torch.nn.functional.pad(keys[1:] != keys[:-1], (1, 0), value=True)
+    sums = x.cumsum(0, dtype=torch.float64 if x.is_floating_point() else torch.int64)
+    before = (sums - x)[starts.nonzero().flatten()][starts.cumsum(0) - 1]  # NaN of one segment shows in those behind it
+    return (sums - before - (x if p["exclusive"] else 0)).to(x.dtype)
+
+
 def histogram(torch, p, keys):
     if p["dtype"] == "int32":
         keys = keys[(keys >= 0) & (keys < p["bins"])]
@@ -384,6 +391,7 @@ EAGER = {
     "fft": fft,
     "flash_attention": attention,
     "fused_elementwise": fused_elementwise,
+    "gather": lambda torch, p, x, index: x.gather(1, index.long()),
     "gemm": gemm,
     "grouped_gemm": grouped_gemm,
     "groupnorm": groupnorm,
@@ -413,8 +421,11 @@ EAGER = {
     "row_reduce": row_reduce,
     "scan": scan,
     "scatter_add": lambda torch, p, base, rows, index: base.index_add(0, index, rows),
+    "segmented_scan": segmented_scan,
     "selective_scan": selective_scan,
     "softmax": lambda torch, p, x: torch.nn.functional.softmax(x, dim=-1),
+    "spmv": lambda torch, p, pointers, columns, values, x: torch._sparse_csr_tensor_unsafe(  # columns are in any order
+        pointers, columns, values, (pointers.numel() - 1, x.numel())) @ x,
     "swiglu": swiglu,
     "top_k": lambda torch, p, x: x.topk(p["top_k"], dim=1),
     "top_p_sample": top_p_sample,

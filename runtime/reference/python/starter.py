@@ -23,8 +23,9 @@ import warnings
 
 from . import confinement, rehearsal, serve
 from .describing import describe
+from .modelling import operators
 
-ENTRIES = {"serve": serve, "describing.describe": describe, "rehearsal": rehearsal}
+ENTRIES = {"serve": serve, "describing.describe": describe, "modelling.operators": operators, "rehearsal": rehearsal}
 LISTENER, LIFELINE = 4, 5  # what the process inherited: a socket, and a pipe whose end is its end
 PLACES = {"prints": (1, 2), "socket": (3,), "memory": (4,), "device_memory": (5,), "way": (6,)}  # of a copy
 WAY = 6  # from the starter to a copy that rests

@@ -53,7 +53,7 @@ void add_comparisons(Sweep& sweep, const std::string& t, bool bfloat) {
 }
 
 // Twice the errors that the PTX ISA states.
-void add_approximations(Sweep& sweep) {
+void add_half_approximations(Sweep& sweep) {
   for (const std::string t : {"f16", "f16x2"}) {
     sweep.add(fmt::format("ex2.approx.{} %d, %a;", t), t, {t}, close_to(std::exp2(-8.9), std::exp2(-23)));
     sweep.add(fmt::format("tanh.approx.{} %d, %a;", t), t, {t}, close_to(0, std::exp2(-9.9)));
@@ -73,7 +73,7 @@ Suite half_sweep() {
     add_arithmetic(sweep, t, bfloat);
     add_comparisons(sweep, t, bfloat);
   }
-  add_approximations(sweep);
+  add_half_approximations(sweep);
   // Results around the smallest normal number: which side of rounding they are flushed on.
   sweep.add("{\n.reg .b16 %least;\nmov.b16 %least, 0x0401;\nmul.rn.ftz.f16 %d, %a, %least;\n}", "f16",
             {"below_one_f16"});

@@ -10,7 +10,7 @@ namespace ak::emulator::differential {
 namespace {
 
 using Names = std::vector<std::string>;
-const Names kIntegers = {"u16", "s16", "u32", "s32", "u64", "s64"};
+const Names kWideIntegers = {"u16", "s16", "u32", "s32", "u64", "s64"};
 const Names kShort = {"u16", "s16", "u32", "s32"};
 const Names kWords = {"u32", "s32"};
 
@@ -19,7 +19,7 @@ std::string wide(const std::string& type) {
 }
 
 void add_arithmetic(Sweep& sweep) {
-  for (const std::string& t : kIntegers) {
+  for (const std::string& t : kWideIntegers) {
     for (const char* op : {"add", "sub", "mul.lo", "mul.hi", "min", "max"})
       sweep.add(fmt::format("{}.{} %d, %a, %b;", op, t), t, {t, t});
     for (const char* op : {"mad.lo", "mad.hi"})
@@ -133,7 +133,7 @@ void add_fields(Sweep& sweep) {
   }
 }
 
-void add_comparisons(Sweep& sweep) {
+void add_integer_comparisons(Sweep& sweep) {
   const Names signed_relations = {"eq", "ne", "lt", "le", "gt", "ge"};
   const Names unsigned_relations = {"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"};
   for (const std::string t : {"b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64"}) {
@@ -163,7 +163,7 @@ Suite integer_sweep() {
   add_carries(sweep);
   add_logic(sweep);
   add_fields(sweep);
-  add_comparisons(sweep);
+  add_integer_comparisons(sweep);
   return sweep.take();
 }
 

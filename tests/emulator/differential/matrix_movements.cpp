@@ -8,7 +8,7 @@
 namespace ak::emulator::differential {
 namespace {
 
-constexpr std::uint32_t kLanesOfWarp = 32;
+constexpr std::uint32_t kMovingLanes = 32;
 constexpr int kWordsOfLane = 2;  // 64-bit words: a row of 16 bytes for every lane
 
 /// A warp that begins with its lane in %i, a row of its own in %r0-3, the shared rows' addresses in %own and,
@@ -18,8 +18,8 @@ Case movement(const std::string& name, const std::string& body) {
   one.name = name;
   one.entry = fmt::format("move_{:016x}", hash_of(std::as_bytes(std::span(name))));
   Random random(hash_of(std::as_bytes(std::span(name))));
-  for (std::uint32_t i = 0; i < kLanesOfWarp * kWordsOfLane; ++i) one.inputs.push_back(random.bits());
-  one.results = kLanesOfWarp * 4;
+  for (std::uint32_t i = 0; i < kMovingLanes * kWordsOfLane; ++i) one.inputs.push_back(random.bits());
+  one.results = kMovingLanes * 4;
   one.text = fmt::format(
       ".visible .entry {}(.param .u64 in, .param .u64 out)\n{{\n.reg .b32 %r<4>, %i, %own, %row, %rows;\n"
       ".reg .b64 %in, %out;\n.shared .align 16 .b8 rows[512];\nld.param.u64 %in, [in];\nld.param.u64 %out, "

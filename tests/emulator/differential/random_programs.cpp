@@ -12,7 +12,7 @@ namespace {
 // A program has registers %x0-7 (b32), %y0-3 (b64), %h0-3 (b16) and %p0-3 (pred) that random statements read
 // and write; at its end every thread writes all of them. Statements are only such whose result PTX defines.
 
-constexpr std::uint32_t kThreads = 64, kBlocks = 2;
+constexpr std::uint32_t kProgramThreads = 64, kProgramBlocks = 2;
 constexpr std::uint32_t kWordsOfThread = 8;         // of inputs, 64 bits each
 constexpr std::uint32_t kResultsOfThread = 16 + 4;  // %x, both halves of %y, %h
 
@@ -434,12 +434,12 @@ Case program(std::uint64_t seed) {
   Case one;
   one.name = fmt::format("program {}", seed);
   one.entry = fmt::format("program_{}", seed);
-  one.blocks = kBlocks;
-  one.threads = kThreads;
-  one.results = kBlocks * kThreads * kResultsOfThread;
+  one.blocks = kProgramBlocks;
+  one.threads = kProgramThreads;
+  one.results = kProgramBlocks * kProgramThreads * kResultsOfThread;
   one.hashed_row = kResultsOfThread;
   constexpr std::array kHalves = {"u32", "f32", "f16x2", "s32"};
-  for (std::uint32_t i = 0; i < kBlocks * kThreads; ++i) {
+  for (std::uint32_t i = 0; i < kProgramBlocks * kProgramThreads; ++i) {
     for (const char* type : kHalves) {
       const std::uint64_t low = value_of(type, writer.random());
       one.inputs.push_back(low | value_of(type, writer.random()) << 32);

@@ -6,7 +6,7 @@
 namespace ak::emulator::test {
 namespace {
 
-constexpr std::uint32_t kThreads = 32;
+constexpr std::uint32_t kUpdateThreads = 32;
 
 constexpr const char* kShared = ".shared .align 8 .b8 bar[8];\n.shared .align 128 .b8 tile[1024];";
 
@@ -35,12 +35,12 @@ std::string exchange(const std::string& bytes, const std::string& send, const st
 
 std::vector<std::uint32_t> run_pair(const std::string& instructions) {
   PtxKernel kernel = PtxKernel::body(instructions, 1, kShared);
-  const std::uint64_t out = kernel.memory(2 * kThreads * 8);
+  const std::uint64_t out = kernel.memory(2 * kUpdateThreads * 8);
   LaunchRequest request;
   request.grid = request.cluster = {2, 1, 1};
-  request.block = {kThreads, 1, 1};
+  request.block = {kUpdateThreads, 1, 1};
   kernel.expect_no_findings(kernel.run(request, out));
-  return kernel.download<std::uint32_t>(out, 4 * kThreads);
+  return kernel.download<std::uint32_t>(out, 4 * kUpdateThreads);
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ TEST_CASE("st.async writes to another block and completes on its mbarrier") {
                "add.u32 %r7, %r3, 1000;\nst.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 "
                "[%r4], {%r3, %r7}, [%r5];",
                ""));
-  for (std::uint32_t i = 0; i < 2 * kThreads; ++i) {
-    const std::uint32_t sent = (1 - i / kThreads) * 100 + i % kThreads;
+  for (std::uint32_t i = 0; i < 2 * kUpdateThreads; ++i) {
+    const std::uint32_t sent = (1 - i / kUpdateThreads) * 100 + i % kUpdateThreads;
     CHECK(got[2 * i] == sent);
     CHECK(got[2 * i + 1] == sent + 1000);
   }
@@ -74,9 +74,9 @@ TEST_CASE("red.async combines with what is there") {
                           "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." +
                               c.operation + " [%r4], %r3, [%r5];",
                           ""));
-    for (std::uint32_t i = 0; i < 2 * kThreads; ++i) {
+    for (std::uint32_t i = 0; i < 2 * kUpdateThreads; ++i) {
       INFO(c.operation << " " << i);
-      CHECK(got[2 * i] == c.expected((1 - i / kThreads) * 100 + i % kThreads));
+      CHECK(got[2 * i] == c.expected((1 - i / kUpdateThreads) * 100 + i % kUpdateThreads));
       CHECK(got[2 * i + 1] == 9);
     }
   }

@@ -16,7 +16,7 @@ using namespace ak;
 using namespace ak::emulator;
 using namespace ak::emulator::test;
 
-constexpr int kThreads = 32;
+constexpr int kMatrixThreads = 32;
 
 /// A matrix of numbers, row-major.
 struct Matrix {
@@ -96,9 +96,9 @@ Place place_in_c(int lane, int i) {
 /// All lanes' registers, lane after lane.
 template <class F>
 std::vector<std::uint32_t> pack(const Matrix& matrix, std::string_view type, F place) {
-  const int bits = width(type), per_lane = matrix.size() / kThreads;
+  const int bits = width(type), per_lane = matrix.size() / kMatrixThreads;
   std::vector<std::uint32_t> words(static_cast<std::size_t>(matrix.size() * bits / 32));
-  for (int lane = 0; lane < kThreads; ++lane) {
+  for (int lane = 0; lane < kMatrixThreads; ++lane) {
     for (int i = 0; i < per_lane; ++i) {
       const Place at = place(lane, i);
       const std::uint64_t code = encoded(type, matrix.at(at.row, at.column));
@@ -118,8 +118,8 @@ template <class F>
 Matrix unpack(const std::vector<std::uint32_t>& words, int rows, int columns, std::string_view type,
               F place) {
   Matrix matrix(rows, columns);
-  const int bits = width(type), per_lane = matrix.size() / kThreads;
-  for (int lane = 0; lane < kThreads; ++lane) {
+  const int bits = width(type), per_lane = matrix.size() / kMatrixThreads;
+  for (int lane = 0; lane < kMatrixThreads; ++lane) {
     for (int i = 0; i < per_lane; ++i) {
       const int bit = (lane * per_lane + i) * bits;
       const auto word = static_cast<std::size_t>(bit / 32);
@@ -158,7 +158,7 @@ struct Fragment {
   }
 };
 Fragment fragment(int elements, std::string_view type, int first) {
-  return {first, elements * width(type) / register_width(type) / kThreads, register_width(type) / 8};
+  return {first, elements * width(type) / register_width(type) / kMatrixThreads, register_width(type) / 8};
 }
 
 std::string kernel_text(const Form& form, const std::string& instruction) {
@@ -184,7 +184,7 @@ Matrix run_mma(const Form& form, const std::string& instruction, const Matrix& a
   const auto words_b = pack(b, form.b, [&](int lane, int i) { return place_in_b(form, lane, i); });
   const auto words_c = pack(c, form.accumulator, in_c);
   const std::uint64_t d = kernel.memory(words_c.size() * 4);
-  kernel.run(1, kThreads, kernel.upload(words_a), kernel.upload(words_b), kernel.upload(words_c), d);
+  kernel.run(1, kMatrixThreads, kernel.upload(words_a), kernel.upload(words_b), kernel.upload(words_c), d);
   return unpack(kernel.download<std::uint32_t>(d, words_c.size()), form.m, form.n, form.accumulator, in_c);
 }
 
@@ -337,7 +337,7 @@ std::string to_shared_reversed() {
          "sub.u32 %r98, 31, %r99;\nshl.b32 %r98, %r98, 4;\nmov.u32 %r97, tile;\nadd.u32 %r98, %r98, %r97;\n"
          "st.shared.v2.b64 [%r98], {%rd2, %rd3};\nbar.warp.sync 0xffffffff;\n";
 }
-constexpr const char* kTile = ".shared .align 128 .b8 tile[512];";
+constexpr const char* kMatrixTile = ".shared .align 128 .b8 tile[512];";
 
 TEST_CASE("ldmatrix gives each lane its two elements of a row, or of a column with .trans") {
   for (const int count : {1, 2, 4}) {
@@ -349,12 +349,13 @@ TEST_CASE("ldmatrix gives each lane its two elements of a row, or of a column wi
                               fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {}, [%r98];\n", count,
                                           transposed ? ".trans" : "", d.text()) +
                               d.moved(false, 1),
-                          2, kTile);
+                          2, kMatrixTile);
       const auto rows = counting(256);
-      const std::uint64_t out = kernel.memory(static_cast<std::size_t>(kThreads * count) * 4);
-      kernel.run(1, kThreads, kernel.upload(rows), out);
-      const auto words = kernel.download<std::uint16_t>(out, static_cast<std::size_t>(kThreads * count) * 2);
-      for (int lane = 0; lane < kThreads; ++lane) {
+      const std::uint64_t out = kernel.memory(static_cast<std::size_t>(kMatrixThreads * count) * 4);
+      kernel.run(1, kMatrixThreads, kernel.upload(rows), out);
+      const auto words =
+          kernel.download<std::uint16_t>(out, static_cast<std::size_t>(kMatrixThreads * count) * 2);
+      for (int lane = 0; lane < kMatrixThreads; ++lane) {
         for (int matrix = 0; matrix < count; ++matrix) {
           for (int half = 0; half < 2; ++half) {
             int row = lane / 4, column = 2 * (lane % 4) + half;
@@ -380,10 +381,10 @@ TEST_CASE("stmatrix undoes ldmatrix") {
                 "ld.shared.v2.b64 {{%rd2, %rd3}}, [%r97];\nmad.wide.u32 %rd1, %r99, 16, %rd91;\n"
                 "st.global.v2.b64 [%rd1], {{%rd2, %rd3}};\n",
                 modifier, d.text()),
-        2, std::string(kTile) + "\n.shared .align 128 .b8 other[512];");
+        2, std::string(kMatrixTile) + "\n.shared .align 128 .b8 other[512];");
     const auto rows = counting(256);
     const std::uint64_t out = kernel.memory(512);
-    kernel.run(1, kThreads, kernel.upload(rows), out);
+    kernel.run(1, kMatrixThreads, kernel.upload(rows), out);
     CHECK(kernel.download<std::uint16_t>(out, 256) == rows);
   }
 }
@@ -394,7 +395,7 @@ TEST_CASE("movmatrix transposes a matrix held in registers") {
                                      "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r0;\n" + d.moved(false, 1));
   const auto rows = counting(64);
   const std::uint64_t out = kernel.memory(128);
-  kernel.run(1, kThreads, kernel.upload(rows), out);
+  kernel.run(1, kMatrixThreads, kernel.upload(rows), out);
   const auto columns = kernel.download<std::uint16_t>(out, 64);
   for (std::size_t i = 0; i < 8; ++i) {
     for (std::size_t j = 0; j < 8; ++j) CHECK(columns[j * 8 + i] == rows[i * 8 + j]);
@@ -405,10 +406,10 @@ TEST_CASE("ldmatrix of a row outside of shared memory is a fault and reads nothi
   PtxKernel kernel = PtxKernel::body(
       "mov.u32 %r99, %tid.x;\nshl.b32 %r1, %r99, 4;\nadd.u32 %r1, %r1, 1048576;\n"
       "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];\nst.global.b32 [%rd90], %r2;\n",
-      1, kTile);
+      1, kMatrixTile);
   for (const bool check : {false, true}) {
     LaunchRequest request;
-    request.block = {kThreads, 1, 1};
+    request.block = {kMatrixThreads, 1, 1};
     request.options.check = check;
     const LaunchReport report = kernel.run(request, kernel.memory(4));
     REQUIRE_FALSE(report.findings.empty());
@@ -475,7 +476,7 @@ void check_wmma(const WmmaForm& wmma, bool a_rows, bool b_rows, bool d_rows) {
   PtxKernel kernel = PtxKernel::body(text, 4);
   const auto expected = in_memory(product(a, b, c), f.accumulator, d_rows, d_rows ? f.n : f.m);
   const std::uint64_t d = kernel.memory(expected.size());
-  kernel.run(1, kThreads, kernel.upload(in_memory(a, f.a, a_rows, (a_rows ? f.k : f.m) + pad)),
+  kernel.run(1, kMatrixThreads, kernel.upload(in_memory(a, f.a, a_rows, (a_rows ? f.k : f.m) + pad)),
              kernel.upload(in_memory(b, f.b, b_rows, (b_rows ? f.n : f.k) + pad)),
              kernel.upload(in_memory(c, f.accumulator, true, f.n)), d);
   CHECK(kernel.download<std::uint8_t>(d, expected.size()) == expected);

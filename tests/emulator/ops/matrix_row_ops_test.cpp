@@ -12,8 +12,8 @@ namespace ak::emulator::test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-constexpr int kThreads = 32, kRowBytes = 16;
-constexpr const char* kTile = ".shared .align 16 .b8 tile[512];";
+constexpr int kRowThreads = 32, kRowBytes = 16;
+constexpr const char* kRowTile = ".shared .align 16 .b8 tile[512];";
 
 std::string register_list(int count) {
   std::string text = "%r10";
@@ -34,10 +34,10 @@ Bytes loaded(const std::string& instruction, int registers, const Bytes& tile) {
   text += instruction + " " + register_list(registers) + ", [%r1];\n";
   text += fmt::format("mad.wide.u32 %rd2, %r0, {}, %rd91;\n", 4 * registers);
   for (int i = 0; i < registers; ++i) text += fmt::format("st.global.u32 [%rd2+{}], %r{};\n", 4 * i, 10 + i);
-  PtxKernel kernel = PtxKernel::body(text, 2, kTile);
-  const std::size_t bytes = static_cast<std::size_t>(kThreads) * 4 * static_cast<std::size_t>(registers);
+  PtxKernel kernel = PtxKernel::body(text, 2, kRowTile);
+  const std::size_t bytes = static_cast<std::size_t>(kRowThreads) * 4 * static_cast<std::size_t>(registers);
   const std::uint64_t out = kernel.memory(bytes);
-  kernel.run(1, kThreads, kernel.upload(tile), out);
+  kernel.run(1, kRowThreads, kernel.upload(tile), out);
   return kernel.download<std::uint8_t>(out, bytes);
 }
 
@@ -51,10 +51,10 @@ Bytes stored(const std::string& instruction, int registers, const Bytes& values)
   text +=
       "mad.wide.u32 %rd2, %r0, 16, %rd91;\nld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r1];\n"
       "st.global.v4.u32 [%rd2], {%r3, %r4, %r5, %r6};\nEND:";
-  PtxKernel kernel = PtxKernel::body(text, 2, kTile);
+  PtxKernel kernel = PtxKernel::body(text, 2, kRowTile);
   const auto bytes = static_cast<std::size_t>(8 * registers * kRowBytes);
   const std::uint64_t out = kernel.memory(bytes);
-  kernel.run(1, kThreads, kernel.upload(values), out);
+  kernel.run(1, kRowThreads, kernel.upload(values), out);
   return kernel.download<std::uint8_t>(out, bytes);
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("ldmatrix.m16n16 gives each lane four rows of a column, in two registe
           fmt::format("ldmatrix.sync.aligned.m16n16.x{}.trans.shared.{}", matrices, elements.type);
       INFO(instruction);
       Bytes expected;
-      for (int lane = 0; lane < kThreads; ++lane) {
+      for (int lane = 0; lane < kRowThreads; ++lane) {
         for (int i = 0; i < 8 * matrices; ++i) {
           const int matrix = i / 8, which = i / 4 % 2;
           expected.push_back(
@@ -111,7 +111,7 @@ TEST_CASE("ldmatrix.m8n16 makes bytes of 6 and 4 bits, four neighbours of a row 
           fmt::format("ldmatrix.sync.aligned.m8n16.x{}.shared::cta.b8x16.{}", matrices, elements.type);
       INFO(instruction);
       Bytes expected;
-      for (int lane = 0; lane < kThreads; ++lane) {
+      for (int lane = 0; lane < kRowThreads; ++lane) {
         for (int i = 0; i < 4 * matrices; ++i)
           expected.push_back(element(tile, 8 * (i / 4) + lane / 4, lane % 4 * 4 + i % 4, elements.bits));
       }
@@ -123,7 +123,7 @@ TEST_CASE("ldmatrix.m8n16 makes bytes of 6 and 4 bits, four neighbours of a row 
 TEST_CASE(
     "stmatrix.m16n8 stores columns of 16 bytes: two neighbours of a row, then those of the row 8 below") {
   for (const int matrices : {1, 2, 4}) {
-    const Bytes values = numbered(static_cast<std::size_t>(kThreads * 4 * matrices));
+    const Bytes values = numbered(static_cast<std::size_t>(kRowThreads * 4 * matrices));
     Bytes expected;
     for (int column = 0; column < 8 * matrices; ++column) {
       for (int row = 0; row < kRowBytes; ++row) {
@@ -147,8 +147,8 @@ TEST_CASE("the padding of a row need not have been written") {
     text += "bar.warp.sync 0xFFFFFFFF;\nldmatrix.sync.aligned.m8n16.x4.shared.b8x16." + c.type +
             " {%r10, %r11, %r12, %r13}, [%r1];\nmad.wide.u32 %rd2, %r0, 16, %rd90;\n"
             "st.global.v4.u32 [%rd2], {%r10, %r11, %r12, %r13};\n";
-    PtxKernel kernel = PtxKernel::body(text, 1, kTile);
-    kernel.run(1, kThreads, kernel.memory(512));
+    PtxKernel kernel = PtxKernel::body(text, 1, kRowTile);
+    kernel.run(1, kRowThreads, kernel.memory(512));
   }
 }
 
@@ -167,9 +167,9 @@ LaunchReport product_of_half_a_tile(const std::string& stores) {
           "{%f0, %f0, %f0, %f0};\n"
           "mad.wide.u32 %rd2, %r0, 16, %rd90;\n" +
           stores,
-      1, kTile);
+      1, kRowTile);
   LaunchRequest request;
-  request.block = {kThreads, 1, 1};
+  request.block = {kRowThreads, 1, 1};
   return kernel.run(request, kernel.memory(512));
 }
 
@@ -192,12 +192,12 @@ TEST_CASE("matrices that lie beyond shared memory, or not at a multiple of 16 by
                             address + "];",
                         0, shared);
     LaunchRequest request;
-    request.block = {kThreads, 1, 1};
+    request.block = {kRowThreads, 1, 1};
     const LaunchReport report = kernel.run(request);
     REQUIRE_FALSE(report.findings.all().empty());
     return report.findings.all().front().kind;
   };
-  CHECK(finding("%r1+16", kTile) == FaultKind::out_of_bounds);
+  CHECK(finding("%r1+16", kRowTile) == FaultKind::out_of_bounds);
   CHECK(finding("%r1+4", ".shared .align 16 .b8 tile[528];") == FaultKind::misaligned);
 }
 

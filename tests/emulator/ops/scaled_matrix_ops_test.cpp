@@ -15,8 +15,8 @@
 namespace ak::emulator::test {
 namespace {
 
-using Words = std::vector<std::uint32_t>;
-constexpr int kRows = 16, kColumns = 8, kThreads = 32;
+using ScaledWords = std::vector<std::uint32_t>;
+constexpr int kRows = 16, kColumns = 8, kScaledThreads = 32;
 
 struct Format {
   std::string name;
@@ -101,16 +101,16 @@ std::vector<double> expected(const Form& form, const Problem& problem) {
 
 // ---- fragments (PTX ISA 9.0, "Matrix fragments for mma.m16n8k32" and "m16n8k64")
 
-void put(Words& words, int index, bool packed, std::uint32_t code, const Format& format) {
+void put(ScaledWords& words, int index, bool packed, std::uint32_t code, const Format& format) {
   const int bit = packed ? index * 4 : index * 8 + format.shift;
   words[static_cast<std::size_t>(bit / 32)] |= code << (bit % 32);
 }
 
 /// Of each lane: 4 registers of A, or 2.
-Words fragment_of_a(const Form& form, const Problem& problem) {
-  const int per_register = form.packed ? 8 : 4, per_lane = kRows * form.k / kThreads;
-  Words words(static_cast<std::size_t>(kThreads * per_lane / per_register));
-  for (int lane = 0; lane < kThreads; ++lane) {
+ScaledWords fragment_of_a(const Form& form, const Problem& problem) {
+  const int per_register = form.packed ? 8 : 4, per_lane = kRows * form.k / kScaledThreads;
+  ScaledWords words(static_cast<std::size_t>(kScaledThreads * per_lane / per_register));
+  for (int lane = 0; lane < kScaledThreads; ++lane) {
     const int group = lane / 4, thread = lane % 4;
     for (int i = 0; i < per_lane; ++i) {
       const int which = i / per_register;
@@ -123,10 +123,10 @@ Words fragment_of_a(const Form& form, const Problem& problem) {
   return words;
 }
 
-Words fragment_of_b(const Form& form, const Problem& problem) {
-  const int per_register = form.packed ? 8 : 4, per_lane = kColumns * form.k / kThreads;
-  Words words(static_cast<std::size_t>(kThreads * per_lane / per_register));
-  for (int lane = 0; lane < kThreads; ++lane) {
+ScaledWords fragment_of_b(const Form& form, const Problem& problem) {
+  const int per_register = form.packed ? 8 : 4, per_lane = kColumns * form.k / kScaledThreads;
+  ScaledWords words(static_cast<std::size_t>(kScaledThreads * per_lane / per_register));
+  for (int lane = 0; lane < kScaledThreads; ++lane) {
     const int group = lane / 4, thread = lane % 4;
     for (int i = 0; i < per_lane; ++i) {
       const int row = thread * per_register + i % per_register + i / per_register * 4 * per_register;
@@ -138,8 +138,8 @@ Words fragment_of_b(const Form& form, const Problem& problem) {
 }
 
 /// Other lanes, and other bytes, hold NaN.
-Words scales_of(const Form& form, const std::vector<std::uint32_t>& codes, bool of_a) {
-  Words words(kThreads, 0xFFFFFFFFu);
+ScaledWords scales_of(const Form& form, const std::vector<std::uint32_t>& codes, bool of_a) {
+  ScaledWords words(kScaledThreads, 0xFFFFFFFFu);
   const int lines = of_a ? kRows : kColumns;
   for (int line = 0; line < lines; ++line) {
     const int lane = of_a ? line % 8 * 4 + form.thread_a * 2 + line / 8 : line * 4 + form.thread_b;
@@ -165,7 +165,7 @@ std::string registers(int first, int count) {
 }
 
 std::string kernel_text(const Form& form) {
-  const int of_a = kRows * form.k / kThreads / (form.packed ? 8 : 4), of_b = of_a / 2;
+  const int of_a = kRows * form.k / kScaledThreads / (form.packed ? 8 : 4), of_b = of_a / 2;
   std::string text = "mov.u32 %r99, %tid.x;\n" + loads("%rd90", 0, of_a) + loads("%rd91", 10, of_b) +
                      loads("%rd92", 20, 4) + loads("%rd93", 30, 1) + loads("%rd94", 31, 1);
   // Sums of halves: packed in front of the product, and unpacked behind it.
@@ -187,21 +187,21 @@ std::string kernel_text(const Form& form) {
 /// D, row-major.
 std::vector<float> run(const Form& form, const Problem& problem) {
   PtxKernel kernel = PtxKernel::body(kernel_text(form), 6);
-  std::vector<float> sums(kThreads * 4);
+  std::vector<float> sums(kScaledThreads * 4);
   const auto place = [](int lane, int i) {
     return static_cast<std::size_t>((lane / 4 + i / 2 * 8) * kColumns + lane % 4 * 2 + i % 2);
   };
-  for (int lane = 0; lane < kThreads; ++lane) {
+  for (int lane = 0; lane < kScaledThreads; ++lane) {
     for (int i = 0; i < 4; ++i) sums[static_cast<std::size_t>(lane * 4 + i)] = problem.c[place(lane, i)];
   }
   const std::uint64_t d = kernel.memory(sums.size() * 4);
-  kernel.run(1, kThreads, kernel.upload(fragment_of_a(form, problem)),
+  kernel.run(1, kScaledThreads, kernel.upload(fragment_of_a(form, problem)),
              kernel.upload(fragment_of_b(form, problem)), kernel.upload(sums),
              kernel.upload(scales_of(form, problem.scales_a, true)),
              kernel.upload(scales_of(form, problem.scales_b, false)), d);
   const auto got = kernel.download<float>(d, sums.size());
   std::vector<float> result(sums.size());
-  for (int lane = 0; lane < kThreads; ++lane) {
+  for (int lane = 0; lane < kScaledThreads; ++lane) {
     for (int i = 0; i < 4; ++i) result[place(lane, i)] = got[static_cast<std::size_t>(lane * 4 + i)];
   }
   return result;
@@ -325,7 +325,7 @@ TEST_CASE("selectors that hold no scale, or that differ among the lanes, are a f
             selectors + ";",
         0);
     LaunchRequest request;
-    request.block = {kThreads, 1, 1};
+    request.block = {kScaledThreads, 1, 1};
     const LaunchReport report = kernel.run(request);
     return report.findings.all().empty() ? FaultKind::trap : report.findings.all().front().kind;
   };

@@ -13,8 +13,8 @@
 namespace ak::emulator::test {
 namespace {
 
-constexpr std::uint32_t kThreads = 32, kWidth = 6, kHeight = 4;
-constexpr const char* kTile = ".shared .align 128 .b8 tile[128];";
+constexpr std::uint32_t kReductionThreads = 32, kWidth = 6, kHeight = 4;
+constexpr const char* kReductionTile = ".shared .align 128 .b8 tile[128];";
 
 /// A tensor of 4 x 6 words; boxes are 4 x 8, so that the last columns of one at (0, 0) are outside.
 std::vector<std::uint64_t> words_of_map(std::uint64_t address, TensorElement element) {
@@ -44,7 +44,7 @@ std::string reduction(const std::string& operation, const std::string& behind = 
 
 LaunchReport run_reduction(PtxKernel& kernel, std::uint64_t tensor, TensorElement element) {
   LaunchRequest request;
-  request.block = {kThreads, 1, 1};
+  request.block = {kReductionThreads, 1, 1};
   return kernel.run(request, kernel.upload(words_of_map(tensor, element)));
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a reduction into a tensor combines what is inside it, element by elem
        [](std::uint32_t old, std::uint32_t sent) { return old >= sent ? 0 : old + 1; }}};
   for (const Case& c : cases) {
     INFO(c.operation);
-    PtxKernel kernel = PtxKernel::body(reduction(c.operation), 1, kTile);
+    PtxKernel kernel = PtxKernel::body(reduction(c.operation), 1, kReductionTile);
     const std::uint64_t tensor = kernel.upload(std::vector<std::uint32_t>(kWidth * kHeight, 10));
     kernel.expect_no_findings(run_reduction(kernel, tensor, c.element));
     const auto got = kernel.download<std::uint32_t>(tensor, kWidth * kHeight);
@@ -77,7 +77,8 @@ TEST_CASE("a reduction into a tensor combines what is inside it, element by elem
 }
 
 TEST_CASE("the source of a reduction into a tensor must not be overwritten before the wait") {
-  PtxKernel kernel = PtxKernel::body(reduction("add", "bar.sync 0;\nst.shared.u32 [%r2], %r0;"), 1, kTile);
+  PtxKernel kernel =
+      PtxKernel::body(reduction("add", "bar.sync 0;\nst.shared.u32 [%r2], %r0;"), 1, kReductionTile);
   const std::uint64_t tensor = kernel.upload(std::vector<std::uint32_t>(kWidth * kHeight, 10));
   const LaunchReport report = run_reduction(kernel, tensor, TensorElement::uint32);
   REQUIRE_FALSE(report.findings.all().empty());
@@ -85,7 +86,7 @@ TEST_CASE("the source of a reduction into a tensor must not be overwritten befor
 }
 
 TEST_CASE("a reduction that the tensor's elements do not have is a fault") {
-  PtxKernel kernel = PtxKernel::body(reduction("min"), 1, kTile);
+  PtxKernel kernel = PtxKernel::body(reduction("min"), 1, kReductionTile);
   const std::uint64_t tensor = kernel.upload(std::vector<float>(kWidth * kHeight, 10));
   const LaunchReport report = run_reduction(kernel, tensor, TensorElement::float32);
   REQUIRE_FALSE(report.findings.all().empty());
@@ -99,11 +100,11 @@ TEST_CASE("asynchronous stores and reductions to global memory release what came
       "red.async.release.gpu.global.add.u32 [%rd91], %r1;\n"
       "red.async.mmio.release.sys.global.max.s32 [%rd91+4], %r1;\n",
       2);
-  const std::uint64_t out = kernel.memory(kThreads * 4),
+  const std::uint64_t out = kernel.memory(kReductionThreads * 4),
                       sums = kernel.upload(std::vector<std::uint32_t>{1, 2});
-  kernel.run(1, kThreads, out, sums);
-  const auto stored = kernel.download<std::uint32_t>(out, kThreads);
-  for (std::uint32_t i = 0; i < kThreads; ++i) CHECK(stored[i] == i + 5);
+  kernel.run(1, kReductionThreads, out, sums);
+  const auto stored = kernel.download<std::uint32_t>(out, kReductionThreads);
+  for (std::uint32_t i = 0; i < kReductionThreads; ++i) CHECK(stored[i] == i + 5);
   CHECK(kernel.download<std::uint32_t>(sums, 2) == std::vector<std::uint32_t>{1 + 31 * 16 + 5 * 32, 36});
 }
 

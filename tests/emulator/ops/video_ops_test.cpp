@@ -8,14 +8,14 @@
 namespace ak::emulator::test {
 namespace {
 
-using Words = std::vector<std::uint32_t>;
+using VideoWords = std::vector<std::uint32_t>;
 using Operation = std::function<std::int64_t(std::int64_t, std::int64_t)>;
 
 struct Inputs {
-  Words a, b, c;
+  VideoWords a, b, c;
 };
 
-/// Words whose bytes and halves are at the ends of their ranges, and any others.
+/// VideoWords whose bytes and halves are at the ends of their ranges, and any others.
 Inputs make_inputs() {
   std::mt19937 random(7);
   constexpr std::uint32_t kEnds[] = {0u,          1u,          0x7F80FF01u, 0x80007FFFu, 0xFFFFFFFFu,

@@ -9,8 +9,8 @@
 namespace ak::emulator::test {
 namespace {
 
-constexpr std::uint32_t kThreads = 32;
-using Words = std::vector<std::uint32_t>;
+constexpr std::uint32_t kWarpThreads = 32;
+using WarpWords = std::vector<std::uint32_t>;
 
 /// Lanes below 16 execute `low` on %r1 = lane + 100, the others `high` on %r3 = lane + 200; %r5 is stored.
 std::string in_two_branches(const std::string& low, const std::string& high) {
@@ -20,19 +20,19 @@ std::string in_two_branches(const std::string& low, const std::string& high) {
          "\nEND:\nmad.wide.u32 %rd1, %r0, 4, %rd90;\nst.global.u32 [%rd1], %r5;";
 }
 
-Words run_branches(const std::string& low, const std::string& high) {
+WarpWords run_branches(const std::string& low, const std::string& high) {
   PtxKernel kernel = PtxKernel::body(in_two_branches(low, high), 1);
-  const std::uint64_t out = kernel.memory(kThreads * 4);
-  kernel.run(1, kThreads, out);
-  return kernel.download<std::uint32_t>(out, kThreads);
+  const std::uint64_t out = kernel.memory(kWarpThreads * 4);
+  kernel.run(1, kWarpThreads, out);
+  return kernel.download<std::uint32_t>(out, kWarpThreads);
 }
 
 std::uint32_t mine(std::uint32_t lane) { return lane + (lane < 16 ? 100 : 200); }
 
 template <class F>
-Words by_lane(F f) {
-  Words words;
-  for (std::uint32_t lane = 0; lane < kThreads; ++lane) words.push_back(f(lane));
+WarpWords by_lane(F f) {
+  WarpWords words;
+  for (std::uint32_t lane = 0; lane < kWarpThreads; ++lane) words.push_back(f(lane));
   return words;
 }
 
@@ -49,11 +49,11 @@ TEST_CASE("a shuffle in both branches exchanges values between them") {
 TEST_CASE("votes, matches and reductions in both branches are of all lanes") {
   CHECK(run_branches("setp.eq.u32 %p1, %r0, 3;\nvote.sync.ballot.b32 %r5, %p1, -1;",
                      "setp.gt.u32 %p2, %r0, 29;\nvote.sync.ballot.b32 %r5, %p2, -1;") ==
-        Words(kThreads, 0xC0000008u));
+        WarpWords(kWarpThreads, 0xC0000008u));
   CHECK(run_branches("redux.sync.add.u32 %r5, %r1, -1;", "redux.sync.add.u32 %r5, %r3, -1;") ==
-        Words(kThreads, 16 * 300 + 31 * 16));
+        WarpWords(kWarpThreads, 16 * 300 + 31 * 16));
   CHECK(run_branches("redux.sync.max.s32 %r5, %r1, -1;", "redux.sync.max.s32 %r5, %r0, -1;") ==
-        Words(kThreads, 115));
+        WarpWords(kWarpThreads, 115));
   CHECK(run_branches("and.b32 %r2, %r0, 7;\nmatch.any.sync.b32 %r5, %r2, -1;",
                      "and.b32 %r4, %r0, 7;\nmatch.any.sync.b32 %r5, %r4, -1;") ==
         by_lane([](std::uint32_t lane) { return 0x01010101u << lane % 8; }));
@@ -66,8 +66,8 @@ TEST_CASE("lanes with another mask, or another instruction, do not meet") {
   const auto finding = [](const std::string& low, const std::string& high) {
     PtxKernel kernel = PtxKernel::body(in_two_branches(low, high), 1);
     LaunchRequest request;
-    request.block = {kThreads, 1, 1};
-    const LaunchReport report = kernel.run(request, kernel.memory(kThreads * 4));
+    request.block = {kWarpThreads, 1, 1};
+    const LaunchReport report = kernel.run(request, kernel.memory(kWarpThreads * 4));
     REQUIRE_FALSE(report.findings.all().empty());
     return report.findings.all().front().kind;
   };
@@ -89,8 +89,8 @@ TEST_CASE("a value that no one wrote goes through a shuffle that lanes meet at i
       "@!%p0 st.global.u32 [%rd1], %r5;",
       1, ".shared .align 4 .b8 tile[4];");
   LaunchRequest request;
-  request.block = {kThreads, 1, 1};
-  const LaunchReport report = kernel.run(request, kernel.memory(kThreads * 4));
+  request.block = {kWarpThreads, 1, 1};
+  const LaunchReport report = kernel.run(request, kernel.memory(kWarpThreads * 4));
   REQUIRE(report.findings.all().size() == 1);
   CHECK(report.findings.all().front().kind == FaultKind::uninitialized_read);
 }

@@ -9,11 +9,11 @@
 namespace ak::emulator::test {
 namespace {
 
-constexpr std::uint32_t kThreads = 64;
+constexpr std::uint32_t kCallThreads = 64;
 
 LaunchRequest one_block() {
   LaunchRequest request;
-  request.block = {kThreads, 1, 1};
+  request.block = {kCallThreads, 1, 1};
   return request;
 }
 
@@ -21,18 +21,18 @@ LaunchRequest one_block() {
 std::vector<std::int32_t> run(const std::string& source, const std::string& kernel = "k",
                               std::uint64_t seed = 0) {
   CudaProgram program(source, kernel);
-  const std::uint64_t out = program.memory(kThreads * 4);
+  const std::uint64_t out = program.memory(kCallThreads * 4);
   program.argument(out);
   LaunchRequest request = one_block();
   request.options.seed = seed;
   static_cast<void>(program.launch_cleanly(request));
-  return program.download<std::int32_t>(out, kThreads);
+  return program.download<std::int32_t>(out, kCallThreads);
 }
 
 template <class F>
 std::vector<std::int32_t> by_thread(F f) {
   std::vector<std::int32_t> values;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kThreads); ++i) values.push_back(f(i));
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kCallThreads); ++i) values.push_back(f(i));
   return values;
 }
 
@@ -174,7 +174,7 @@ __device__ Operation table[2] = {same, nullptr};
 extern "C" __global__ void k(int* out) { out[threadIdx.x] = table[threadIdx.x == 5](threadIdx.x); }
 )cuda";
   CudaProgram program(source, "k");
-  program.argument(program.memory(kThreads * 4));
+  program.argument(program.memory(kCallThreads * 4));
   const LaunchReport report = program.launch(one_block());
   REQUIRE(report.findings.all().size() == 1);
   const Finding& finding = report.findings.all().front();
@@ -194,7 +194,7 @@ extern "C" __global__ void k(const float* x, int n, float* out) { out[threadIdx.
 )cuda";
   const auto report_of = [&](CudaProgram& program, std::int32_t depth) {
     const auto x = program.upload(std::vector<float>{1.0f, 2.0f});
-    program.argument(x).argument(depth).argument(program.memory(kThreads * 4));
+    program.argument(x).argument(depth).argument(program.memory(kCallThreads * 4));
     return program.launch(one_block());
   };
   CudaProgram program(source, "k");
@@ -227,7 +227,7 @@ extern "C" __global__ void k(float* data) {
 }
 )cuda";
   CudaProgram program(source, "k");
-  program.argument(program.memory(kThreads * 4));
+  program.argument(program.memory(kCallThreads * 4));
   const LaunchReport report = program.launch(one_block());
   REQUIRE_FALSE(report.findings.empty());
   const Finding& finding = report.findings.all().front();

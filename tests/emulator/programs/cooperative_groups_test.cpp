@@ -10,37 +10,37 @@
 namespace ak::emulator::test {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kGroupThreads = 128;
 
 CudaProgram groups(const std::string& kernel) { return library_kernel("cooperative_groups.cu", kernel); }
 
 /// What tile<size> writes.
 std::vector<int> tile_results(const std::vector<int>& in, int size) {
-  std::vector<int> out(8 * kThreads);
-  for (int i = 0; i < kThreads; ++i) {
+  std::vector<int> out(8 * kGroupThreads);
+  for (int i = 0; i < kGroupThreads; ++i) {
     const int first = i / size * size;
     std::uint32_t votes = 0;
     int any = 0, all = 2;
     for (int k = first; k < first + size; ++k) {
       out[i] += in[k];
-      out[kThreads + i] = std::max(out[kThreads + i], in[k]);
-      if (k <= i) out[2 * kThreads + i] += in[k];
+      out[kGroupThreads + i] = std::max(out[kGroupThreads + i], in[k]);
+      if (k <= i) out[2 * kGroupThreads + i] += in[k];
       votes |= static_cast<std::uint32_t>(in[k] % 3 == 0) << (k - first);
       any |= in[k] > 90 ? 1 : 0;
       if (in[k] <= 10) all = 0;
     }
-    out[3 * kThreads + i] = out[2 * kThreads + i] - in[i];
-    out[4 * kThreads + i] = in[i ^ 1];
-    out[5 * kThreads + i] = static_cast<int>(votes);
-    out[6 * kThreads + i] = any + all;
-    out[7 * kThreads + i] = i / size * 100 + i % size;
+    out[3 * kGroupThreads + i] = out[2 * kGroupThreads + i] - in[i];
+    out[4 * kGroupThreads + i] = in[i ^ 1];
+    out[5 * kGroupThreads + i] = static_cast<int>(votes);
+    out[6 * kGroupThreads + i] = any + all;
+    out[7 * kGroupThreads + i] = i / size * 100 + i % size;
   }
   return out;
 }
 
 /// Runs a kernel (in, out) of one block and compares.
 void check_block(const std::string& kernel, const std::vector<int>& in, const std::vector<int>& expected,
-                 std::uint32_t threads = kThreads) {
+                 std::uint32_t threads = kGroupThreads) {
   INFO(kernel);
   CudaProgram program = groups(kernel);
   for_each_order(1, threads, [&](LaunchRequest request) {
@@ -54,7 +54,7 @@ void check_block(const std::string& kernel, const std::vector<int>& in, const st
 }  // namespace
 
 TEST_CASE("tiles of threads reduce, scan, shuffle and vote") {
-  const auto in = random_integers<int>(kThreads, 100);
+  const auto in = random_integers<int>(kGroupThreads, 100);
   for (const int size : {32, 16, 8, 4})
     check_block("tiles_" + std::to_string(size), in, tile_results(in, size));
 }
@@ -70,9 +70,9 @@ TEST_CASE("a tile of several warps meets through shared memory") {
 }
 
 TEST_CASE("threads on one side of a branch form a group") {
-  const auto in = random_integers<int>(kThreads, 100);
+  const auto in = random_integers<int>(kGroupThreads, 100);
   std::vector<int> expected;
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < kGroupThreads; ++i) {
     int sum = 0, before = 0, size = 0, first = -1;
     for (int k = i / 32 * 32; k < i / 32 * 32 + 32; ++k) {
       if (in[k] % 2 != in[i] % 2) continue;
@@ -87,9 +87,9 @@ TEST_CASE("threads on one side of a branch form a group") {
 }
 
 TEST_CASE("labels part a warp into groups") {
-  const auto in = random_integers<int>(kThreads, 100);
+  const auto in = random_integers<int>(kGroupThreads, 100);
   std::vector<int> expected;
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < kGroupThreads; ++i) {
     int sum = 0, size = 0, half = 0;
     for (int k = i / 32 * 32; k < i / 32 * 32 + 32; ++k) {
       if (in[k] % 5 == in[i] % 5) {
@@ -107,7 +107,7 @@ TEST_CASE("threads that are together share an atomic") {
   const auto in = random_integers<int>(512, 100);
   const auto count = static_cast<int>(std::count_if(in.begin(), in.end(), [](int x) { return x > 50; }));
   CudaProgram program = groups("aggregated_count");
-  for_each_order(4, kThreads, [&](LaunchRequest request) {
+  for_each_order(4, kGroupThreads, [&](LaunchRequest request) {
     const auto out = program.upload(std::vector<int>{0});
     program.argument(program.upload(in)).argument(out);
     program.launch_cleanly(request);
@@ -124,7 +124,7 @@ TEST_CASE("groups copy asynchronously into shared memory") {
 }
 
 TEST_CASE("a cooperative grid meets") {
-  constexpr int kBlocks = 5, kRounds = 4, kAll = kBlocks * kThreads;
+  constexpr int kBlocks = 5, kRounds = 4, kAll = kBlocks * kGroupThreads;
   auto values = random_integers<int>(kAll, 1000);
   const auto start = values;
   for (int round = 0; round < kRounds; ++round) {
@@ -132,7 +132,7 @@ TEST_CASE("a cooperative grid meets") {
     for (int& value : values) ++value;
   }
   CudaProgram program = groups("grid_rounds");
-  for_each_order(kBlocks, kThreads, [&](LaunchRequest request) {
+  for_each_order(kBlocks, kGroupThreads, [&](LaunchRequest request) {
     request.cooperative = true;
     const auto memory = program.upload(start);
     program.argument(memory).argument(kRounds);
@@ -142,13 +142,13 @@ TEST_CASE("a cooperative grid meets") {
 }
 
 TEST_CASE("a cooperative grid arrives and waits apart") {
-  constexpr int kBlocks = 6, kAll = kBlocks * kThreads;
+  constexpr int kBlocks = 6, kAll = kBlocks * kGroupThreads;
   const auto in = random_integers<int>(kAll, 1000);
   const int total = std::accumulate(in.begin(), in.end(), 0);
   std::vector<int> expected;
-  for (int i = 0; i < kAll; ++i) expected.push_back(total + in[i % kThreads]);
+  for (int i = 0; i < kAll; ++i) expected.push_back(total + in[i % kGroupThreads]);
   CudaProgram program = groups("grid_split_barrier");
-  for_each_order(kBlocks, kThreads, [&](LaunchRequest request) {
+  for_each_order(kBlocks, kGroupThreads, [&](LaunchRequest request) {
     request.cooperative = true;
     const auto partial = program.upload(std::vector<int>(kBlocks)), out = program.memory(kAll * 4);
     program.argument(program.upload(in)).argument(partial).argument(out);
@@ -170,17 +170,17 @@ TEST_CASE("a grid knows whether it is cooperative") {
 }
 
 TEST_CASE("blocks of a cluster read each other's shared memory") {
-  constexpr int kBlocks = 8, kAll = kBlocks * kThreads;
+  constexpr int kBlocks = 8, kAll = kBlocks * kGroupThreads;
   const auto in = random_integers<int>(kAll, 100);
   std::vector<int> expected;
   for (int i = 0; i < kAll; ++i) {
-    const int block = i / kThreads, thread = i % kThreads, first = block / 4 * 4;
+    const int block = i / kGroupThreads, thread = i % kGroupThreads, first = block / 4 * 4;
     int sum = 0;
-    for (int other = first; other < first + 4; ++other) sum += in[other * kThreads + thread];
-    expected.push_back(sum * 1000 + in[(first + (block + 1) % 4) * kThreads + 127 - thread]);
+    for (int other = first; other < first + 4; ++other) sum += in[other * kGroupThreads + thread];
+    expected.push_back(sum * 1000 + in[(first + (block + 1) % 4) * kGroupThreads + 127 - thread]);
   }
   CudaProgram program = groups("cluster_exchange");
-  for_each_order(kBlocks, kThreads, [&](LaunchRequest request) {
+  for_each_order(kBlocks, kGroupThreads, [&](LaunchRequest request) {
     request.cluster = {4, 1, 1};
     const auto out = program.memory(kAll * 4);
     program.argument(program.upload(in)).argument(out);
@@ -195,7 +195,7 @@ TEST_CASE("blocks of a cluster count into each other's shared memory") {
   std::vector<int> expected(128);
   for (const std::uint8_t bin : in) ++expected[bin % 128];
   CudaProgram program = groups("cluster_histogram");
-  for_each_order(kBlocks, kThreads, [&](LaunchRequest request) {
+  for_each_order(kBlocks, kGroupThreads, [&](LaunchRequest request) {
     request.cluster = {2, 1, 1};
     const auto out = program.upload(std::vector<int>(128), "output");
     program.argument(program.upload(in)).argument(out);

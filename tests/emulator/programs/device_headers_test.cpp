@@ -46,13 +46,13 @@ double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 
-struct alignas(128) TensorMap {
+struct alignas(128) HeaderTensorMap {
   CUtensorMap map;
 };
 
 /// Of `lines` lines of `columns` halves, boxes of 8 lines of 64, swizzled in 128 bytes.
-TensorMap map_of_halves(std::uint64_t address, std::uint64_t columns, std::uint64_t lines) {
-  TensorMap map;
+HeaderTensorMap map_of_halves(std::uint64_t address, std::uint64_t columns, std::uint64_t lines) {
+  HeaderTensorMap map;
   const cuuint64_t dims[] = {columns, lines}, strides[] = {columns * 2};
   const cuuint32_t box[] = {64, 8}, steps[] = {1, 1};
   REQUIRE(runtime::encode_emulated_tensor_map(
@@ -63,9 +63,9 @@ TensorMap map_of_halves(std::uint64_t address, std::uint64_t columns, std::uint6
 }
 
 /// Of floats, with these extents, innermost first, and boxes of 16 floats in all.
-TensorMap map_of_floats(std::uint64_t address, const std::vector<cuuint64_t>& extents,
-                        const std::vector<cuuint32_t>& box) {
-  TensorMap map;
+HeaderTensorMap map_of_floats(std::uint64_t address, const std::vector<cuuint64_t>& extents,
+                              const std::vector<cuuint32_t>& box) {
+  HeaderTensorMap map;
   std::vector<cuuint64_t> strides;
   for (std::uint64_t d = 0, bytes = 4; d + 1 < extents.size(); ++d) strides.push_back(bytes *= extents[d]);
   const std::vector<cuuint32_t> steps(extents.size(), 1);

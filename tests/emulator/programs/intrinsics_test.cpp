@@ -51,17 +51,17 @@ extern "C" __global__ void functions(const __half2* a, float2* out) {
 }
 )cuda";
 
-constexpr std::uint32_t kThreads = 64;
+constexpr std::uint32_t kIntrinsicThreads = 64;
 
-LaunchRequest one_block() {
+LaunchRequest block_of_intrinsics() {
   LaunchRequest request;
-  request.block = {kThreads, 1, 1};
+  request.block = {kIntrinsicThreads, 1, 1};
   return request;
 }
 
 std::vector<std::uint32_t> any_words(std::uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<std::uint32_t> words(kThreads);
+  std::vector<std::uint32_t> words(kIntrinsicThreads);
   for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random());
   return words;
 }
@@ -113,12 +113,12 @@ const Half& value_of(std::uint32_t i) { return kHalfValues[i % std::size(kHalfVa
 TEST_CASE("functions on packed bytes and halves of integers give what they are defined to") {
   CudaProgram program(kBytes, "k");
   const auto a = any_words(1), b = any_words(2);
-  const std::uint64_t out = program.memory(6 * kThreads * 4);
+  const std::uint64_t out = program.memory(6 * kIntrinsicThreads * 4);
   program.argument(program.upload(a)).argument(program.upload(b)).argument(out);
-  static_cast<void>(program.launch_cleanly(one_block()));
-  const auto got = program.download<std::uint32_t>(out, 6 * kThreads);
+  static_cast<void>(program.launch_cleanly(block_of_intrinsics()));
+  const auto got = program.download<std::uint32_t>(out, 6 * kIntrinsicThreads);
   const auto distance = [](int x, int y) { return std::abs(x - y); };
-  for (std::size_t i = 0; i < kThreads; ++i) {
+  for (std::size_t i = 0; i < kIntrinsicThreads; ++i) {
     INFO(i);
     CHECK(got[6 * i] == by_element(a[i], b[i], 8, false, false, distance));
     CHECK(got[6 * i + 1] == by_element(a[i], b[i], 8, false, true, distance));
@@ -136,15 +136,15 @@ TEST_CASE("comparisons of packed halves treat both halves, zeros and NaN as numb
   for (const Arch arch : {Arch{8, 0, 0}, Arch{9, 0, 'a'}}) {
     CudaProgram program(kHalves, "k", arch);
     std::vector<std::uint32_t> a, b;
-    for (std::uint32_t i = 0; i < kThreads; ++i) {
+    for (std::uint32_t i = 0; i < kIntrinsicThreads; ++i) {
       a.push_back(value_of(i).code | value_of(i / 9).code << 16);
       b.push_back(value_of(i / 9).code | value_of(i / 3).code << 16);
     }
-    const std::uint64_t out = program.memory(14 * kThreads * 4);
+    const std::uint64_t out = program.memory(14 * kIntrinsicThreads * 4);
     program.argument(program.upload(a)).argument(program.upload(b)).argument(out);
-    static_cast<void>(program.launch_cleanly(one_block()));
-    const auto got = program.download<std::uint32_t>(out, 14 * kThreads);
-    for (std::uint32_t i = 0; i < kThreads; ++i) {
+    static_cast<void>(program.launch_cleanly(block_of_intrinsics()));
+    const auto got = program.download<std::uint32_t>(out, 14 * kIntrinsicThreads);
+    for (std::uint32_t i = 0; i < kIntrinsicThreads; ++i) {
       CAPTURE(i, arch.sm());
       const float x[] = {value_of(i).value, value_of(i / 9).value};
       const float y[] = {value_of(i / 9).value, value_of(i / 3).value};
@@ -157,10 +157,10 @@ TEST_CASE("comparisons of packed halves treat both halves, zeros and NaN as numb
 
 TEST_CASE("functions of packed halves run and stay within a unit of the last place") {
   CudaProgram program(kHalves, "functions");
-  std::vector<std::uint32_t> a(kThreads, 0x40003800u);  // 0.5 and 2
-  const std::uint64_t out = program.memory(8 * kThreads * 4);
+  std::vector<std::uint32_t> a(kIntrinsicThreads, 0x40003800u);  // 0.5 and 2
+  const std::uint64_t out = program.memory(8 * kIntrinsicThreads * 4);
   program.argument(program.upload(a)).argument(out);
-  static_cast<void>(program.launch_cleanly(one_block()));
+  static_cast<void>(program.launch_cleanly(block_of_intrinsics()));
   const auto got = program.download<float>(out, 8);
   const float x[] = {0.5f, 2.0f};
   for (std::size_t half = 0; half < 2; ++half) {

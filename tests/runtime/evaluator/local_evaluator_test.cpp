@@ -169,7 +169,7 @@ TEST_CASE("the harness's own kernels compile for every architecture") {
                     .workers = 1,
                     .deadline = testing::kPatience,
                     .cache_dir = {}});
-  constexpr std::size_t kShares = 3;  // of the types, one a day
+  constexpr std::size_t kShares = 6;  // of the types, one a day
   std::vector<DType> drawn;
   for (std::size_t i = 0; i < dtypes().size(); ++i)
     if (testing::drawn_today(i % kShares, kShares)) drawn.push_back(dtypes()[i].dtype);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -131,6 +132,20 @@ TEST_CASE("a GPU of another model is left out, and one that is in the pool alrea
   REQUIRE(lines[3].device);
   CHECK(pool.other_device(lines[3])->uuid == "GPU-3");
   CHECK(pool.other_device(lines[0]) == nullptr);
+}
+
+TEST_CASE("a pool whose first device does not answer begins with the next") {
+  const JoinedPool joined({{.uuid = "GPU-1", .dies_at = {"describe"}}, {.uuid = "GPU-2"}, {.uuid = "GPU-3"}});
+  CHECK(joined.pool->facts().uuid == "GPU-2");
+  CHECK(joined.pool->other_device(joined.pool->lines()[1]) == nullptr);
+  CHECK(joined.pool->other_device(joined.pool->lines()[2])->uuid == "GPU-3");
+}
+
+TEST_CASE("a first worker that is killed before it has said what it sees is started again") {
+  const JoinedPool joined(
+      {{.uuid = "GPU-1", .dies_at = {"1 describe", "2 calibrate"}, .exit_code = -SIGKILL}});
+  CHECK(joined.pool->present() == 1);
+  CHECK(test::events_of("GPU-1", joined.folder.path()).back() == "3 calibrate");
 }
 
 TEST_CASE("GPUs without a UUID are as many as their places") {

@@ -20,6 +20,7 @@ told = json.loads(sys.argv[1])
 trace = pathlib.Path(told['trace'])
 greeted = (trace.parent / (trace.name + '.log'))
 number = 1 + (greeted.read_text().count(' hello\n') if greeted.exists() else 0)
+def end(): os.kill(os.getpid(), -told['exit_code']) if told['exit_code'] < 0 else sys.exit(told['exit_code'])
 def turn(what): return told[what][min(number, len(told[what])) - 1]
 answers = {'hello': ('hello', {'protocol': 1, 'pid': os.getpid(), 'version': told['version'], 'unix_ms': int(1000 * time.time()),
                               'free_bytes': None}),
@@ -42,14 +43,14 @@ for line in sys.stdin:
         while event in told['waits'] and not os.path.exists(told['waits'][event]): time.sleep(0.005)
     if kind == 'evaluate':
         print(json.dumps(message | {'type': 'progress', 'body': told['progress']}), flush=True)
-    if set(events) & set(told['dies_at']): sys.exit(told['exit_code'])
+    if set(events) & set(told['dies_at']): end()
     if set(events) & set(told['is_silent_at']): continue
     message['type'], message['body'] = answers[kind]
     if set(events) & set(told['faults']): message['body'] = told['fault']
     if set(events) & set(told['refuses']):
         message['type'], message['body'] = 'failed', {'message': 'it does not want to'}
     print(json.dumps(message), flush=True)
-    if set(events) & set(told['dies_after']): sys.exit(told['exit_code'])
+    if set(events) & set(told['dies_after']): end()
 )";
 
 constexpr double kHour_ms = 3'600'000;

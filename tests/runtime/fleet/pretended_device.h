@@ -25,10 +25,10 @@ struct PretendedDevice {
   std::vector<std::int64_t> memory_errors = {0};  ///< the same
   std::vector<std::string> dies_at = {};          ///< events at which it ends, with `exit_code`
   std::vector<std::string> dies_after = {};       ///< events after whose answer it does
-  int exit_code = 1;
-  std::vector<std::string> faults = {};        ///< evaluations at which its GPU fails
-  std::vector<std::string> refuses = {};       ///< events that it answers with a reason why not
-  std::vector<std::string> is_silent_at = {};  ///< events that it never answers
+  int exit_code = 1;                              ///< negative: it is killed by that signal
+  std::vector<std::string> faults = {};           ///< evaluations at which its GPU fails
+  std::vector<std::string> refuses = {};          ///< events that it answers with a reason why not
+  std::vector<std::string> is_silent_at = {};     ///< events that it never answers
   std::map<std::string, std::filesystem::path> waits =
       {};  ///< it goes on from an event when there is that file
 };

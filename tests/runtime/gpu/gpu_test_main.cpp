@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // main of tests that need a GPU: also the worker they start; exit code 77 where there is no device.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "runtime/evaluator/local_evaluator.h"
+#include "tests/support/catch_session.h"
 #include "tests/support/sandbox_attempts.h"
 #include "tests/support/tiny_problem.h"
 
@@ -23,5 +22,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: %s\n", fails ? "AK_REQUIRE_GPU=1, but" : "skipped", why.c_str());
     return fails ? 1 : 77;
   }
-  return Catch::Session().run(argc, argv);
+  return ak::testing::run_cases(argc, argv);
 }

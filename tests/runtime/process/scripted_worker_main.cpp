@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A test program that is its own worker: `PROGRAM worker --role compile` serves the protocol, and the role
 // `scripted_worker` does as the tests say. With `--hostile` it is a worker that was taken over.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -13,6 +11,7 @@
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_protocol.h"
 #include "tests/runtime/process/hostile_worker.h"
+#include "tests/support/catch_session.h"
 #include "tests/support/sandbox_attempts.h"
 
 namespace {
@@ -75,5 +74,5 @@ int main(int argc, char** argv) {
   if (arguments.size() > 3 && arguments[1] == "--hostile")
     return ak::runtime::test::serve_hostile_worker({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "worker") return ak::test::serve_test_worker(arguments);
-  return Catch::Session().run(argc, argv);
+  return ak::testing::run_cases(argc, argv);
 }

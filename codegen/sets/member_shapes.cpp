@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/sets/cell_shapes.h"
+#include "codegen/sets/member_shapes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <map>
 #include <optional>
-#include <set>
-#include <string_view>
+#include <utility>
 
 #include "codegen/problem/held_out.h"
 #include "codegen/problem/problem_reader.h"
@@ -40,21 +42,7 @@ std::optional<AxisRange> between(const AxisRange& axis, std::int64_t low, std::i
   return first <= part.high ? std::optional(part) : std::nullopt;
 }
 
-/// The part of a range that a cell's bounds on single axes leave; nothing where they leave none.
-std::optional<HeldOutRange> part_of(const HeldOutRange& range, const RuleCell& cell) {
-  HeldOutRange part = range;
-  for (const CellBound& bound : cell.bounds) {
-    const auto axis = part.axes.find(bound.quantity);
-    if (axis == part.axes.end()) continue;
-    const auto left = bound.above ? between(axis->second, bound.limit + 1, axis->second.high)
-                                  : between(axis->second, axis->second.low, bound.limit);
-    if (!left) return std::nullopt;
-    axis->second = *left;
-  }
-  return part;
-}
-
-/// Between the timed shapes of a cell.
+/// Between the timed shapes of a member.
 HeldOutRange around(const std::vector<AxisValues>& shapes) {
   HeldOutRange range{.name = "timed shapes", .axes = {}};
   for (const auto& [axis, size] : shapes.front()) {
@@ -67,10 +55,10 @@ HeldOutRange around(const std::vector<AxisValues>& shapes) {
   return range;
 }
 
-class CellShapes {
+class MemberShapes {
  public:
-  CellShapes(const ProblemInstance& problem, const SetRule& rule, std::size_t cell, std::uint64_t seed)
-      : problem_(problem), rule_(rule), cell_(cell), seed_(seed) {}
+  MemberShapes(const ProblemInstance& problem, const IsItsShape& is_its, std::uint64_t seed)
+      : problem_(problem), is_its_(is_its), seed_(seed) {}
 
   void add_corners(const HeldOutRange& range) {
     std::vector<Place> places(range.axes.size(), Place::low);
@@ -81,7 +69,7 @@ class CellShapes {
     visit(visit, 0);
   }
 
-  /// One axis at an end, the others in the middle; then on the bounds of products.
+  /// One axis at an end, the others in the middle.
   void add_edges(const HeldOutRange& range) {
     for (std::size_t axis = 0; axis < range.axes.size(); ++axis)
       for (const Place place : {Place::low, Place::high}) {
@@ -89,17 +77,32 @@ class CellShapes {
         places[axis] = place;
         add_at(range, places);
       }
-    for (const CellBound& bound : rule_.cells[cell_].bounds) add_on_product(range, bound);
   }
 
-  void add_drawn(const HeldOutRange& range) { add(range); }
+  void add_drawn(const HeldOutRange& range) {
+    const auto drawn = add(range);
+    if (drawn) drawn_.emplace_back(*drawn, &range);
+  }
+
+  /// Beside drawn shapes, one after another for each axis and direction: the last that is the member's on the way to the
+  /// end of the range, where that is another's.
+  void add_borders() {
+    if (drawn_.empty()) return;
+    std::size_t next = 0;
+    const std::size_t axes = drawn_.front().first.size();
+    for (std::size_t axis = 0; axis < axes; ++axis)
+      for (const bool up : {false, true}) {
+        const auto& [shape, range] = drawn_[next++ % drawn_.size()];
+        add_border(shape, *range, std::next(shape.begin(), static_cast<std::ptrdiff_t>(axis))->first, up);
+      }
+  }
 
   [[nodiscard]] std::size_t count() const { return shapes_.size(); }
-  [[nodiscard]] std::vector<Workload> workloads(WorkloadTier tier) const {
+  [[nodiscard]] std::vector<Workload> workloads(std::size_t number, WorkloadTier tier) const {
     std::vector<Workload> list;
     for (const AxisValues& shape : shapes_) {
       Workload& workload = list.emplace_back();
-      workload.name = fmt::format("cell_{}_{}", cell_ + 1, list.size());
+      workload.name = fmt::format("member_{}_{}", number, list.size());
       workload.axes = shape;
       workload.uid = workload_uid(problem_, shape);
       workload.roles = {WorkloadRole::check};
@@ -109,17 +112,20 @@ class CellShapes {
   }
 
  private:
-  [[nodiscard]] bool is_inside(const AxisValues& sizes) const {
-    return rule_.cell_of(problem_.environment(sizes)) == cell_;
+  /// A corner is drawn a thousand times before it is given up, and asking costs more than drawing.
+  [[nodiscard]] bool is_its(const AxisValues& sizes) {
+    const auto known = asked_.find(sizes);
+    return known != asked_.end() ? known->second : asked_.emplace(sizes, is_its_(sizes)).first->second;
   }
 
-  bool add(const HeldOutRange& range) {
+  std::optional<AxisValues> add(const HeldOutRange& range) {
     const ShapeWishes wishes{.accepts = [&](const AxisValues& sizes) {
-      return is_inside(sizes) && std::ranges::find(shapes_, sizes) == shapes_.end();
+      return std::ranges::find(shapes_, sizes) == shapes_.end() && is_its(sizes);
     }};
     const auto shape = draw_shape(problem_, range, seed_, draws_++, wishes);
-    if (shape) shapes_.push_back(*shape);
-    return shape.ok();
+    if (!shape) return std::nullopt;
+    shapes_.push_back(*shape);
+    return *shape;
   }
 
   void add_at(const HeldOutRange& range, const std::vector<Place>& places) {
@@ -138,33 +144,37 @@ class CellShapes {
     if (!add(exact)) add(near);
   }
 
-  /// "M * N <= 4096" with M at its ends and in its middle, and N as large as the bound allows, or one more.
-  void add_on_product(const HeldOutRange& range, const CellBound& bound) {
-    const std::size_t times = bound.quantity.find(" * ");
-    if (times == std::string::npos) return;
-    const auto one = range.axes.find(bound.quantity.substr(0, times)),
-               other = range.axes.find(bound.quantity.substr(times + 3));
-    if (one == range.axes.end() || other == range.axes.end()) return;
-    for (const std::int64_t size : {one->second.low, middle_of(one->second), one->second.high}) {
-      const std::int64_t limit = bound.limit / size + (bound.above ? 1 : 0);
-      const auto first = between(one->second, size, size);
-      for (const std::int64_t near : {std::int64_t{0}, kNearCorner}) {
-        const auto second =
-            between(other->second, limit - (bound.above ? 0 : near), limit + (bound.above ? near : 0));
-        if (!first || !second) continue;
-        HeldOutRange edge = range;
-        edge.axes[one->first] = *first, edge.axes[other->first] = *second;
-        if (add(edge)) break;
-      }
+  /// By halving: between `shape` and the end of the range there is a last one, and though there may be several, it is one.
+  void add_border(const AxisValues& shape, const HeldOutRange& range, const std::string& axis, bool up) {
+    const auto legal = range.axes.find(axis);
+    if (legal == range.axes.end() || !legal->second.values.empty()) return;
+    const std::int64_t step = legal->second.multiple;
+    const auto is_its_at = [&](std::int64_t size) {
+      AxisValues moved = shape;
+      moved[axis] = size * step;
+      return is_its(moved);
+    };
+    std::int64_t own = shape.at(axis) / step,
+                 other = up ? legal->second.high / step : (legal->second.low + step - 1) / step;
+    if (is_its_at(other)) return;
+    while (std::abs(other - own) > 1) {
+      const std::int64_t middle = own + (other - own) / 2;
+      (is_its_at(middle) ? own : other) = middle;
     }
+    HeldOutRange border = range;
+    for (auto& [name, bounds] : border.axes)
+      if (const auto exact = between(bounds, shape.at(name), shape.at(name))) bounds = *exact;
+    if (const auto exact = between(legal->second, own * step, own * step)) border.axes[axis] = *exact;
+    add(border);
   }
 
   const ProblemInstance& problem_;
-  const SetRule& rule_;
-  std::size_t cell_;
+  const IsItsShape& is_its_;
   std::uint64_t seed_;
   std::uint32_t draws_ = 0;
+  std::map<AxisValues, bool> asked_;
   std::vector<AxisValues> shapes_;
+  std::vector<std::pair<AxisValues, const HeldOutRange*>> drawn_;
 };
 
 bool suits(const HeldOutRange& range, DeviceKind device) {
@@ -174,28 +184,28 @@ bool suits(const HeldOutRange& range, DeviceKind device) {
 
 }  // namespace
 
-std::vector<Workload> cell_shapes(const ProblemInstance& problem, const SetRule& rule, std::size_t cell,
-                                  DeviceKind device, const std::vector<AxisValues>& timed,
-                                  std::uint64_t seed) {
+std::vector<Workload> member_shapes(const ProblemInstance& problem, const IsItsShape& is_its,
+                                    std::size_t number, DeviceKind device,
+                                    const std::vector<AxisValues>& timed, std::uint64_t seed) {
   std::vector<HeldOutRange> ranges;
   for (const HeldOutRange& range : problem.held_out)
-    if (suits(range, device))
-      if (const auto part = part_of(range, rule.cells[cell])) ranges.push_back(*part);
-  CellShapes shapes(problem, rule, cell, seed);
+    if (suits(range, device)) ranges.push_back(range);
+  MemberShapes shapes(problem, is_its, seed);
   const auto fill = [&] {
     for (const HeldOutRange& range : ranges) shapes.add_corners(range), shapes.add_edges(range);
-    for (int i = 0; i < kDrawnInCell && !ranges.empty(); ++i)
+    for (int i = 0; i < kDrawnForMember && !ranges.empty(); ++i)
       shapes.add_drawn(ranges[static_cast<std::size_t>(i) % ranges.size()]);
+    shapes.add_borders();
   };
   fill();
   std::vector<AxisValues> own;
-  for (const AxisValues& shape : timed)
-    if (rule.cell_of(problem.environment(shape)) == cell) own.push_back(shape);
+  std::ranges::copy_if(timed, std::back_inserter(own), is_its);
   if (shapes.count() == 0 && !own.empty()) {
     ranges = {around(own)};
     fill();
   }
-  return shapes.workloads(device == DeviceKind::emulator ? WorkloadTier::emulator : WorkloadTier::gpu);
+  return shapes.workloads(number,
+                          device == DeviceKind::emulator ? WorkloadTier::emulator : WorkloadTier::gpu);
 }
 
 }  // namespace ak::codegen

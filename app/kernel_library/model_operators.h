@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/kernel_library/geometry.h"
+#include "core/plan/problem.h"
+
+namespace ak::app {
+
+/// One line of a step: what a model calls `count` times with one shape.
+struct ModelOperator {
+  std::string name, what;
+  std::int64_t count = 1;
+  std::string algorithm;  ///< that would do it; empty: the library has none
+  Params params;
+  AxisValues axes;
+  std::shared_ptr<const ProblemInstance> problem;  ///< null: the library cannot do it
+  std::string note;                                ///< why it cannot; empty: it can
+  double flops = 0,
+         bytes = 0;  ///< least of one call, by the kind's own formulas: for operators without a problem
+};
+
+/// A step of the model: one phase for one batch and one length.
+struct ModelStep {
+  std::string phase;
+  std::int64_t batch = 1, length = 1;
+  std::string length_name;  ///< "prompt" or "context"
+  std::vector<ModelOperator> operators;
+};
+
+/// What steps are asked for.
+struct StepSizes {
+  std::vector<std::int64_t> batches, prompts, contexts;
+};
+
+/// Every phase of the model's kind for every combination of its sizes. An operator that no algorithm of the library can
+/// do, or whose params or shape its problem refuses, stays, with a note that says why. Throws Error(bad_input) where an
+/// expression of the kind has no value, naming it.
+[[nodiscard]] std::vector<ModelStep> model_steps(const Geometry& geometry, const StepSizes& sizes);
+
+}  // namespace ak::app

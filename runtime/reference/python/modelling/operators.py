@@ -1,0 +1,188 @@
+"""Says as JSON which operators a user's model runs: those of the library, and others by their names in PyTorch."""
+
+import torch
+
+from .. import attempts, channel
+from ..problems import TaskError, explained
+from ..randomness import refuse_random_modules
+from ..task import load
+from ..trace import _flat
+from .graph import Place, recorded, replayed, through
+from .matching import matches_at
+
+SEED = 1
+# Of the largest result, where the fused and the unfused operator are compared: a few roundoffs of the narrowest type on
+# the way (chosen).
+LARGEST_ERROR = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
+
+
+class Shaped:
+    """A tensor of a match, as expressions of patterns see it."""
+
+    def __init__(self, value):
+        self.value, self.shape = value, value.shape
+        self.dtype = str(value.dtype).replace("torch.", "")
+        self.columns = value.shape[-1] if value.shape else 1
+        self.rows = value.count // max(self.columns, 1)
+        self.count = value.count
+
+    def with_axes(self, count):
+        """The shape that it had when it last had so many axes; none: all ones."""
+        for value in through(self.value):
+            if len(value.shape) == count:
+                return value.shape
+        return (1,) * count
+
+
+def _is_causal(shaped):
+    """A mask that is 0 on and below the diagonal and hides all above."""
+    contents = next((value.contents for value in through(shaped.value) if value.contents is not None), None)
+    if contents is None or contents.dim() < 2 or contents.shape[-1] != contents.shape[-2]:
+        return False
+    rows = contents.reshape(-1, *contents.shape[-2:])[0]
+    seen = torch.ones_like(rows, dtype=torch.bool).tril()
+    if rows.dtype == torch.bool:
+        return bool(torch.equal(rows, seen) or torch.equal(rows, ~seen))
+    return bool((rows[seen] == 0).all() and (rows[~seen] <= -1e4).all())
+
+
+class Model:
+    def __init__(self, path, patterns):
+        self.patterns = patterns
+        self.notes = []
+        attempts.watch(path)
+        task = load(path, None, {"eval": True})
+        instance = task.instance(dict(task.sizes), SEED)
+        refuse_random_modules(instance.module)
+        inputs = instance.inputs(SEED)
+        self.nodes = recorded(lambda: self._run(instance, inputs))
+        self.order = {id(node): place for place, node in enumerate(self.nodes)}
+        self.taken, self.checked = set(), {}
+
+    @staticmethod
+    def _run(instance, inputs):
+        return instance.run(inputs)
+
+    def rows(self):
+        found = {}
+        for row in self._library_rows() + self._other_rows():
+            key = str([row[what] for what in ("operator", "algorithm", "params", "axes", "flops", "bytes")])
+            if key in found:
+                found[key]["count"] += 1
+            else:
+                found[key] = row
+        return sorted(found.values(), key=lambda row: row.pop("place"))
+
+    def _library_rows(self):
+        rows = []
+        for pattern in self.patterns:
+            for node in reversed(self.nodes):
+                for match in matches_at(pattern, node):
+                    if self._suits(match):
+                        rows.append(self._row(match))
+                        self.taken.update(id(one) for one in match.nodes)
+                        break
+        return rows
+
+    def _environment(self, match):
+        names = {name: Shaped(value) for name, value in match.variables.items()}
+        return dict(match.constants, **names, out=Shaped(match.root.outputs[0]), causal=_is_causal, abs=abs, len=len, max=max, min=min,
+                    __builtins__={})
+
+    def _suits(self, match):
+        if any(id(node) in self.taken for node in match.nodes if not node.moves_nothing()):
+            return False
+        environment = self._environment(match)
+        if "when" in match.pattern and not eval(match.pattern["when"], environment):
+            return False
+        shapes = str(sorted((name, value.shape, str(value.dtype)) for name, value in match.variables.items()))
+        key = (id(match.pattern), shapes, str([_settings(node) for node in match.nodes]))
+        if key not in self.checked:
+            self.checked[key] = self._right(match)
+        return self.checked[key]
+
+    def _right(self, match):
+        """Whether the fused operator's formula gives what the nodes give, on contents drawn anew."""
+        torch.manual_seed(SEED)
+        ways = [through(place) for place in match.places]
+        known = {}
+        for way in ways:
+            if way[-1] not in known:
+                known[way[-1]] = _drawn(way[-1])
+        before = {id(value.node): value.node for way in ways for value in way[:-1]}
+        nodes = sorted(list(before.values()) + [node for node in match.nodes if id(node) not in before],
+                       key=lambda node: self.order[id(node)])
+        known = replayed(nodes, known)
+        expected = known[match.root.outputs[0]].double()
+        given = {name: known[value].double() if value.dtype.is_floating_point else known[value]
+                 for name, value in match.variables.items()}
+        try:
+            got = eval(match.pattern["formula"], dict(match.constants, torch=torch, F=torch.nn.functional, **given))
+            got = got.reshape(expected.shape)
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            return self._refused(match, "its formula does not fit: %s" % str(error).splitlines()[0])
+        narrowest = max((LARGEST_ERROR.get(value.dtype, 0) for node in nodes for value in node.outputs), default=0)
+        error = (got - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
+        if not error <= max(narrowest, LARGEST_ERROR[torch.float32]):
+            return self._refused(match, "its formula is off by %.2g of the largest result" % error)
+        return True
+
+    def _refused(self, match, why):
+        self.notes.append("%s at %s is not %s: %s" % (
+            match.root.name, list(match.root.outputs[0].shape), match.pattern["operator"], why))
+        return False
+
+    def _row(self, match):
+        environment = self._environment(match)
+        inside = set(map(id, match.nodes))
+        read = {id(value): value.bytes for node in match.nodes for value in node.inputs
+                if value.node is None or id(value.node) not in inside}
+        written = [match.root] + match.shared
+        return {"operator": match.pattern["operator"], "algorithm": match.pattern["algorithm"],
+                "what": match.pattern["what"],
+                "params": {name: eval(text, environment) for name, text in match.pattern.get("params", {}).items()},
+                "axes": {name: int(eval(text, environment)) for name, text in match.pattern["axes"].items()},
+                "count": 1, "flops": sum(node.flops for node in match.nodes),
+                "bytes": sum(read.values()) + sum(node.outputs[0].bytes for node in written),
+                "dtype": str(match.root.outputs[0].dtype).replace("torch.", ""), "place": self.order[id(match.root)]}
+
+    def _other_rows(self):
+        rows = []
+        for node in self.nodes:
+            if id(node) in self.taken or node.is_free() or node.moves_nothing() or not node.outputs:
+                continue
+            rows.append({"operator": node.name, "algorithm": "", "what": "PyTorch's %s" % node.name, "params": {},
+                         "axes": {}, "count": 1, "flops": node.flops,
+                         "bytes": sum(value.bytes for value in node.inputs + node.outputs[:1]),
+                         "dtype": str(node.outputs[0].dtype).replace("torch.", ""), "place": self.order[id(node)]})
+        return rows
+
+
+def _settings(node):
+    """Its arguments that are no tensors: axes, shapes, types."""
+    parts = _flat(list(node.args) + list(node.kwargs.values()))
+    return str([node.name] + [part for part in parts if not isinstance(part, Place)])
+
+
+def _drawn(value):
+    if value.contents is not None and not value.dtype.is_floating_point:
+        return value.contents
+    if value.dtype.is_floating_point:
+        return torch.randn(value.shape, dtype=torch.float32).to(value.dtype)
+    return torch.zeros(value.shape, dtype=value.dtype)
+
+
+def answered(request):
+    """The operators of the model in request["file"], by request["patterns"]. Raises TaskError."""
+    with explained("tracing"):
+        model = Model(request["file"], request["patterns"])
+        rows = model.rows()
+        if not rows:
+            raise TaskError("it runs no operator")
+        return {"operators": rows, "notes": model.notes + attempts.notes()}
+
+
+def main(stream, launch):
+    """Answers requests of the program that started this process."""
+    torch.set_num_threads(1)
+    channel.serve(stream, {"hello": lambda request: {"torch": str(torch.__version__)}, "operators": answered})

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model's sizes to its operators and what the library would change, as a user meets it.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/needs_pytorch.h"
+#include "tests/support/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// As a model's config.json of Hugging Face is written, with keys that do not matter here.
+constexpr const char* kLlama8b = R"json({
+  "architectures": ["LlamaForCausalLM"], "attention_bias": false, "bos_token_id": 128000, "eos_token_id": 128001,
+  "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336,
+  "max_position_embeddings": 8192, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32,
+  "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 500000.0,
+  "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256})json";
+
+constexpr const char* kBertBase = R"json({
+  "model_type": "bert", "hidden_act": "gelu", "hidden_size": 768, "intermediate_size": 3072, "layer_norm_eps": 1e-12,
+  "max_position_embeddings": 512, "num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 2,
+  "vocab_size": 30522})json";
+
+constexpr const char* kTiny = R"json({
+  "model_type": "llama", "layers": 2, "hidden": 128, "heads": 2, "kv_heads": 1, "intermediate": 256, "vocabulary": 64})json";
+
+Json planned(Sandbox& box, const std::string& model, std::vector<std::string> arguments = {}) {
+  arguments.insert(arguments.begin(), {"library", "plan", box.write("model.json", model), "--json"});
+  const ProgramResult result = box.run(arguments);
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  return parse_json(result.out);
+}
+
+/// The operator of that name in the first step of a phase.
+Json operator_of(const Json& plan, const std::string& phase, const std::string& name) {
+  for (const Json& row : plan["operators"])
+    if (row["operator"] == name && row["phase"] == phase) return row;
+  FAIL("no operator " << name << " of " << phase);
+  return {};
+}
+
+std::vector<std::string> others(const Json& plan) {
+  std::vector<std::string> names;
+  for (const Json& row : plan["operators"])
+    if (row["algorithm"] == "other") names.push_back(row["operator"]);
+  return names;
+}
+
+/// A model with one value replaced, or one key taken out where `value` is null.
+std::string changed(const char* model, const std::string& key, const Json& value) {
+  Json json = parse_json(model);
+  if (value.is_null())
+    json.erase(key);
+  else
+    json[key] = value;
+  return json.dump();
+}
+
+}  // namespace
+
+TEST_CASE("a plan of an 8B model has every operator of a step with its shape, count and floor") {
+  Sandbox box;
+  const Json plan = planned(box, kLlama8b, {"--batch", "1,16", "--prompt", "512", "--context", "4096"});
+  CHECK(plan["format"] == "alphakernel.library_plan");
+  CHECK(plan["version"] == 1);
+  CHECK(plan["model"]["head_dim"] == 128);
+  CHECK(plan["device"]["name"] == "NVIDIA H200");
+  REQUIRE(plan["steps"].size() == 4);
+  CHECK(others(plan).empty());
+
+  const Json down = operator_of(plan, "decode", "mlp_down");
+  CHECK(down["algorithm"] == "gemm");
+  CHECK(down["params"]["dtype"] == "bfloat16");
+  CHECK(down["params"]["b_layout"] == "column");
+  CHECK(down["axes"] == Json{{"K", 14336}, {"M", 1}, {"N", 4096}});
+  CHECK(down["count"] == 32);
+  // The weights, 4096 x 14336 of two bytes, at 4,814 GB/s less 2 %.
+  CHECK(down["floor_us"].get<double>() == Approx(23.9).epsilon(0.01));
+  CHECK(operator_of(plan, "decode", "attention")["axes"]["S"] == 4096);
+  CHECK(operator_of(plan, "prefill", "attention")["params"]["causal"] == 1);
+  CHECK(operator_of(plan, "prefill", "lm_head")["axes"]["M"] == 1);
+  CHECK(operator_of(plan, "decode", "residual_norm")["count"] == 63);
+
+  double weights = 0;
+  for (const Json& row : plan["operators"]) {
+    if (row["phase"] != "decode" || row["batch"] != 1) continue;
+    const Json& axes = row["axes"];
+    const int matrices = row["algorithm"] == "linear_swiglu" ? 2 : row["algorithm"] == "gemm" ? 1 : 0;
+    if (matrices > 0)
+      weights += matrices * row["count"].get<double>() * axes["N"].get<double>() * axes["K"].get<double>();
+    if (row["algorithm"] == "embedding_lookup") weights += axes["V"].get<double>() * axes["H"].get<double>();
+  }
+  CHECK(weights == Approx(8.03e9).epsilon(0.001));
+}
+
+TEST_CASE("the shares of a step are of its sum, and the floor is under the library, which is under today") {
+  Sandbox box;
+  const Json plan = planned(box, kLlama8b, {"--batch", "16", "--prompt", "512"});
+  for (const Json& step : plan["steps"]) {
+    double share = 0, saved = 0, now = 0, floor = 0;
+    for (const Json& row : plan["operators"]) {
+      if (row["phase"] != step["phase"]) continue;
+      INFO(row.dump());
+      share += row["share"].get<double>();
+      saved += row["saved"].get<double>();
+      now += row["count"].get<double>() * row["now"]["us"].get<double>();
+      floor += row["count"].get<double>() * row["floor_us"].get<double>();
+      CHECK(row["now"]["source"] == "estimated");
+      CHECK_FALSE(row["now"]["basis"].get<std::string>().empty());
+      CHECK(row["library"]["source"] == "predicted");
+      CHECK(row["library"]["us"].get<double>() >= row["floor_us"].get<double>());
+    }
+    CHECK(share == Approx(1));
+    CHECK(now == Approx(step["now_us"].get<double>()));
+    CHECK(floor == Approx(step["floor_us"].get<double>()));
+    CHECK(1 / (1 - saved) == Approx(step["speedup"].get<double>()));
+    CHECK(step["speedup"].get<double>() >= 1);
+    CHECK(step["speedup_at_floor"].get<double>() >= step["speedup"].get<double>());
+  }
+}
+
+TEST_CASE("quantisation decides which linear layers a model has, and what makes their codes") {
+  Sandbox box;
+  const auto algorithm = [&](const std::string& scheme, const std::string& name) {
+    return operator_of(planned(box, kTiny, {"--quantisation", scheme}), "decode", name)["algorithm"];
+  };
+  CHECK(algorithm("none", "mlp_gate_up") == "linear_swiglu");
+  CHECK(algorithm("int4", "mlp_gate_up") == "linear_w4a16");
+  CHECK(algorithm("int8_weights", "qkv") == "linear_w8a16");
+  CHECK(algorithm("int8", "mlp_down") == "linear_int8");
+  const Json fp8 = planned(box, kTiny, {"--quantisation", "fp8"});
+  CHECK(operator_of(fp8, "decode", "mlp_down")["algorithm"] == "linear_fp8");
+  CHECK(operator_of(fp8, "decode", "mlp_quantise")["algorithm"] == "cast_quantise");
+  CHECK(operator_of(fp8, "decode", "residual_norm")["params"]["store"] == "fp8_row");
+  CHECK(operator_of(fp8, "decode", "lm_head")["algorithm"] == "gemm");
+  const Json named =
+      planned(box, changed(kTiny, "quantization_config", Json{{"quant_method", "awq"}, {"bits", 4}}));
+  CHECK(named["model"]["quantisation"] == "int4");
+}
+
+TEST_CASE("kinds of models differ in their operators") {
+  Sandbox box;
+  const Json qwen3 = planned(box, changed(kTiny, "model_type", "qwen3"));
+  CHECK(operator_of(qwen3, "decode", "q_norm")["axes"] == Json{{"M", 2}, {"N", 64}});
+  const Json qwen2 = planned(box, changed(kTiny, "model_type", "qwen2"));
+  CHECK(operator_of(qwen2, "decode", "qkv")["algorithm"] == "linear");
+  const Json gemma = planned(box, changed(kTiny, "hidden_activation", "gelu_pytorch_tanh"));
+  CHECK(operator_of(gemma, "prefill", "mlp_gate")["params"]["function"] == "gelu_tanh");
+  Json mistral = parse_json(kTiny);
+  mistral.update(Json{{"model_type", "mistral"}, {"sliding_window", 512}});
+  const Json windowed = planned(box, mistral.dump(), {"--prompt", "2048"});
+  CHECK(operator_of(windowed, "prefill", "attention_windowed")["params"]["window"] == 512);
+  CHECK(operator_of(windowed, "decode", "attention_windowed")["axes"]["S"] == 512);
+}
+
+TEST_CASE("an encoder has one phase, and in float32 an attention that the library does not have") {
+  Sandbox box;
+  const Json exact = planned(box, kBertBase, {"--batch", "8", "--prompt", "128"});
+  REQUIRE(exact["steps"].size() == 1);
+  CHECK(exact["steps"][0]["phase"] == "encode");
+  CHECK(others(exact) == std::vector<std::string>{"attention"});
+  const Json attention = operator_of(exact, "encode", "attention");
+  CHECK(attention["note"].get<std::string>().find("float32") != std::string::npos);
+  CHECK(attention["library"]["source"] == "none");
+  CHECK(attention["library"]["us"].is_null());
+  CHECK(attention["floor_us"].get<double>() > 0);
+  CHECK(attention["share"].get<double>() > 0);
+  const Json half = planned(box, kBertBase, {"--batch", "8", "--prompt", "128", "--dtype", "fp16"});
+  CHECK(others(half).empty());
+  CHECK(operator_of(half, "encode", "mlp_up")["params"]["activation"] == "gelu");
+  CHECK(operator_of(half, "encode", "mlp_up")["axes"] == Json{{"K", 768}, {"M", 1024}, {"N", 3072}});
+}
+
+TEST_CASE("what a kind does not describe, and what no algorithm does, are rows of their own") {
+  Sandbox box;
+  const Json experts = planned(box, changed(kTiny, "num_local_experts", 8));
+  CHECK(others(experts) == std::vector<std::string>{"num_local_experts", "num_local_experts"});
+  CHECK(experts["steps"][0]["untimed"] == 1);
+  const ProgramResult text = box.run({"library", "plan", (box.folder / "model.json").string()});
+  CHECK(text.out.find("other: num_local_experts: not described") != std::string::npos);
+
+  const std::string kind = box.write("kind.json", R"json({
+    "format": 1, "name": "mixer", "summary": "sums", "model_types": ["mixer"],
+    "sizes": {"width": {"help": "width of a token"}},
+    "texts": {"dtype": {"default": "bfloat16", "choices": ["bfloat16"], "help": "element type"}},
+    "phases": [{"name": "mix", "over": ["batch"]}],
+    "operators": [
+      {"operator": "hadamard", "what": "a transform", "count": "3", "flops": "batch * width", "bytes": "4 * batch * width"},
+      {"operator": "norm", "what": "a norm", "count": "1", "algorithm": "rmsnorm", "params": {"dtype": "dtype"},
+       "axes": {"M": "batch", "N": "width"}, "flops": "0", "bytes": "0"}]})json");
+  const Json own =
+      planned(box, R"({"model_type": "mixer", "width": 1048576})", {"--kind", kind, "--batch", "64"});
+  CHECK(others(own) == std::vector<std::string>{"hadamard"});
+  CHECK(operator_of(own, "mix", "hadamard")["floor_us"].get<double>() == Approx(54.6).epsilon(0.01));
+  CHECK(operator_of(own, "mix", "norm")["algorithm"] == "rmsnorm");
+}
+
+TEST_CASE("times that were measured on the device for the shape count, and say so") {
+  Sandbox box;
+  const std::string best = (box.folder / "best.json").string();
+  REQUIRE(box.run({"generate", "--algorithm", "softmax", "--dtype", "float32", "--shape", "M=1,N=64",
+                   "--arch", "sm_90a", "--device", "emulator", "--max-evaluations", "1", "--unaudited",
+                   "--output", (box.folder / "k.cu").string()})
+              .exit_code == 0);
+  REQUIRE(box.run({"best", "export", "--output", best}).exit_code == 0);
+  const auto softmax = [&] {
+    return operator_of(planned(box, kTiny, {"--best", best}), "decode", "softmax")["library"];
+  };
+  CHECK(softmax()["source"] == "predicted");  // a cost of the CPU device is no time
+  Json points = parse_json(read_file(best));
+  REQUIRE(points["points"].size() == 1);
+  points["points"][0]["emulated"] = false;
+  points["points"][0]["device"] = "NVIDIA H200";
+  points["points"][0]["time_ns"] = 4250;
+  write_file_atomically(best, points.dump());
+  const Json measured = softmax();
+  CHECK(measured["source"] == "measured");
+  CHECK(measured["us"] == 4.25);
+  CHECK(measured["variant"]["template"].get<std::string>().starts_with("softmax"));
+  const Json elsewhere =
+      operator_of(planned(box, kTiny, {"--best", best, "--arch", "h100"}), "decode", "softmax")["library"];
+  CHECK(elsewhere["source"] == "predicted");
+}
+
+TEST_CASE("a plan is a table for people, and a picture") {
+  Sandbox box;
+  const std::string picture = (box.folder / "plan.svg").string();
+  const ProgramResult result =
+      box.run({"library", "plan", box.write("tiny.json", kTiny), "--batch", "2", "--picture", picture});
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.find("tiny: decoder (llama), dtype bfloat16") != std::string::npos);
+  CHECK(result.out.find("decode, batch 2, context 1024\n") != std::string::npos);
+  CHECK(result.out.find("\noperator  ") != std::string::npos);
+  CHECK(result.out.find("  a step: ") != std::string::npos);
+  CHECK(result.out.find("p: predicted") != std::string::npos);
+  const std::string svg = read_file(picture);
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.find("with the library") != std::string::npos);
+  CHECK(svg.find("<title>mlp_down: ") != std::string::npos);
+  CHECK(svg.ends_with("</svg>\n"));
+}
+
+TEST_CASE("a plan names what is wrong with a model, and what was expected") {
+  Sandbox box;
+  const auto refused = [&](const std::string& model, const std::string& message,
+                           const std::vector<std::string>& more = {}, ExitCode exit = ExitCode::bad_input) {
+    std::vector<std::string> arguments{"library", "plan", box.write("wrong.json", model)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = box.run(arguments);
+    INFO(result.err);
+    CHECK(result.exit_code == code(exit));
+    CHECK(result.err.find(message) != std::string::npos);
+    CHECK(result.out.empty());
+  };
+  refused("layers: 3", "wrong.json: not JSON");
+  refused("[1, 2]", "expected an object with the sizes of a model");
+  refused(changed(kTiny, "hidden", nullptr), "the key 'hidden_size' is missing: width of a token");
+  refused(changed(kTiny, "hidden", -128), "hidden_size: expected an integer from 1 to");
+  refused(changed(kTiny, "hidden", 128.5), "hidden_size: expected an integer from 1 to");
+  refused(changed(kTiny, "hidden", "wide"), "got \"wide\"");
+  refused(changed(kTiny, "layers", 0), "num_hidden_layers: expected an integer from 1");
+  refused(changed(kTiny, "hidden_size", 256), "'hidden', which means the same, is 128");
+  refused(changed(kTiny, "heads", 3), "num_attention_heads have to divide hidden_size");
+  refused(changed(kTiny, "kv_heads", 3), "num_key_value_heads have to divide num_attention_heads");
+  refused(changed(kTiny, "model_type", nullptr), "the key 'model_type' is missing; expected one of ");
+  refused(changed(kTiny, "model_type", "lama"), "model_type 'lama' is not known; did you mean 'llama'?");
+  refused(changed(kTiny, "torch_dtype", "float8"), "dtype: expected one of float32, float16, bfloat16");
+  refused(changed(kTiny, "attention_bias", "yes"), "attention_bias: expected true or false");
+  refused(changed(kTiny, "quantization_config", Json{{"quant_method", "hqq"}}), "the method 'hqq'");
+  refused(kTiny, "quantisation: expected one of none, fp8", {"--quantisation", "fp3"}, ExitCode::usage);
+  refused(kTiny, "--batch: expected an integer from 1 to", {"--batch", "0"}, ExitCode::usage);
+  refused(kTiny, "unknown architecture", {"--arch", "h2000"}, ExitCode::usage);
+  refused(kTiny, "kind.json", {"--kind", (box.folder / "kind.json").string()});
+  refused(
+      kTiny, "operators: expected",
+      {"--kind",
+       box.write(
+           "k.json",
+           R"({"name": "k", "summary": "", "model_types": [], "sizes": {}, "texts": {}, "phases": [], "operators": []})")});
+  CHECK(box.run({"library", "plan", (box.folder / "none.json").string()}).exit_code ==
+        code(ExitCode::bad_input));
+  CHECK(box.run({"library", "plan"}).exit_code == code(ExitCode::usage));
+  CHECK(box.run({"library", "plans"}).err.find("did you mean 'plan'") != std::string::npos);
+}
+
+TEST_CASE("a PyTorch model is traced, and patterns that give the same numbers become operators") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  const std::string file = box.write("block.py", R"py(import math
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+WIDTH, HEADS = 64, 4
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.norm, self.scale = nn.LayerNorm(WIDTH), nn.Parameter(torch.ones(WIDTH))
+        self.gate, self.up = (nn.Linear(WIDTH, 2 * WIDTH, bias=False) for _ in range(2))
+
+    def heads(self, x):
+        return x.view(x.shape[0], x.shape[1], HEADS, WIDTH // HEADS).transpose(1, 2)
+
+    def forward(self, x):
+        q, k, v = self.heads(self.q(x)), self.heads(self.k(x)), self.heads(self.v(x))
+        p = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(WIDTH // HEADS), -1)
+        x = self.norm(x + self.o((p @ v).transpose(1, 2).reshape(x.shape)))
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.scale
+        y = x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-6) * self.scale
+        return torch.erfinv(F.silu(self.gate(y)) * self.up(y))
+
+
+def get_inputs():
+    return [torch.randn(2, 24, WIDTH)]
+
+
+def get_init_inputs():
+    return []
+)py");
+  const ProgramResult result = box.run({"library", "plan", file, "--json"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  const Json plan = parse_json(result.out);
+  const auto row = [&](const std::string& name) { return operator_of(plan, "forward", name); };
+  CHECK(row("attention")["axes"] == Json{{"B", 2}, {"G", 4}, {"H", 4}, {"S", 24}, {"T", 24}});
+  CHECK(row("attention")["note"].get<std::string>().find("float32") != std::string::npos);
+  CHECK(row("linear")["count"] == 4);
+  CHECK(row("linear")["axes"] == Json{{"K", 64}, {"M", 48}, {"N", 64}});
+  CHECK(row("residual_norm")["params"]["kind"] == "layernorm");
+  CHECK(row("rmsnorm")["axes"] == Json{{"M", 48}, {"N", 64}});
+  CHECK(row("rmsnorm")["count"] == 1);  // the other one is along tokens: its formula is refused
+  CHECK(plan["notes"].dump().find("is not rmsnorm: its formula is off") != std::string::npos);
+  CHECK(row("erfinv")["algorithm"] == "other");
+  CHECK(row("erfinv")["floor_us"].get<double>() > 0);
+  CHECK(plan["steps"][0]["phase"] == "forward");
+  CHECK_FALSE(plan["steps"][0].contains("batch"));
+
+  const ProgramResult sized = box.run({"library", "plan", file, "--batch", "4"});
+  CHECK(sized.exit_code == code(ExitCode::usage));
+  CHECK(sized.err.find("has its own sizes") != std::string::npos);
+  const ProgramResult wrong = box.run({"library", "plan", box.write("wrong.py", "def model(:\n")});
+  CHECK(wrong.exit_code == code(ExitCode::bad_input));
+  CHECK(wrong.err.find("is not Python: line 1") != std::string::npos);
+}
