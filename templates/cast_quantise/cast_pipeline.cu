@@ -57,6 +57,7 @@
 
 #include <ak/narrow.cuh>
 #include <ak/row_pipeline.cuh>
+#include <ak/row_readings.cuh>
 
 #ifndef ALPHAKERNEL
 constexpr int THREADS = 256;

@@ -61,6 +61,7 @@
 
 #include <ak/philox.cuh>
 #include <ak/row_pipeline.cuh>
+#include <ak/row_readings.cuh>
 #include <ak/rows.cuh>
 
 #ifndef ALPHAKERNEL

@@ -58,6 +58,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/row_pipeline.cuh>
+#include <ak/row_readings.cuh>
 #include <ak/rows.cuh>
 
 #ifndef ALPHAKERNEL

@@ -56,6 +56,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/row_pipeline.cuh>
+#include <ak/row_readings.cuh>
 #include <ak/rows.cuh>
 #include <ak/unaligned_rows.cuh>
 
