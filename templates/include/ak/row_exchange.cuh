@@ -23,7 +23,7 @@ __device__ __forceinline__ Found exchange_words(Found found, int offset) {
     words[i] = __shfl_xor_sync(0xffffffffu, words[i], offset);
   return found;
 }
-/// What `lanes` neighbouring lanes (a power of two) have found, the same in each.
+// What `lanes` neighbouring lanes (a power of two) have found, the same in each.
 template <class Operator, class Found>
 __device__ __forceinline__ Found found_by_lanes(const Operator& op, Found found, int lanes) {
 #pragma unroll
@@ -33,7 +33,7 @@ __device__ __forceinline__ Found found_by_lanes(const Operator& op, Found found,
   return found;
 }
 
-/// Sends 16 bytes to the shared memory of a block of the cluster, and tells its barrier; addresses are remote ones.
+// Sends 16 bytes to the shared memory of a block of the cluster, and tells its barrier; addresses are remote ones.
 __device__ __forceinline__ void send_remote(u32 to, u32 barrier, uint4 words) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
@@ -42,7 +42,7 @@ __device__ __forceinline__ void send_remote(u32 to, u32 barrier, uint4 words) {
       : "memory");
 }
 
-/// Joins what the THREADS threads of a block, and the blocks of its cluster, found in a row. Two sets of parts take turns.
+// Joins what the THREADS threads of a block, and the blocks of its cluster, found in a row. Two sets of parts take turns.
 template <int THREADS>
 class RowExchange {
  public:
@@ -50,7 +50,7 @@ class RowExchange {
     uint4 of_warps[2][THREADS / 32], of_blocks[2][kMostBlocksOfARow];
     u64 met[2];
   };
-  /// By one thread, before publish_barriers().
+  // By one thread, before publish_barriers().
   static __device__ __forceinline__ void init(Shared& shared) {
     barrier_init(shared_address(&shared.met[0]), 1);
     barrier_init(shared_address(&shared.met[1]), 1);
@@ -58,7 +58,7 @@ class RowExchange {
   __device__ __forceinline__ RowExchange(Shared& shared, int rank, int blocks)
       : shared_(shared), rank_(rank), blocks_(blocks) {}
 
-  /// The same in all threads of the row, of which all take part.
+  // The same in all threads of the row, of which all take part.
   template <class Operator, class Found>
   __device__ __forceinline__ Found operator()(const Operator& op, Found found) {
     constexpr int kWarps = THREADS / 32;

@@ -19,7 +19,7 @@ namespace ak {
 
 constexpr int kMostStages = 32;  // of a ring of chunks
 
-/// Place in a ring whose length is known when the kernel runs.
+// Place in a ring whose length is known when the kernel runs.
 struct PlaceInRing {
   int stage = 0;
   u32 parity = 0;
