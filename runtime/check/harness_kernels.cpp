@@ -94,7 +94,8 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   Comparison total{.count = count};
   BlockComparison all{0, 0, 0, kNone, 0, 0, 0, 0, kNone, 0, kNone};
   for (const BlockComparison& block : blocks) {
-    if (block.worst != kNone && (all.worst == kNone || !(block.max_error <= all.max_error))) {
+    const bool larger = !std::isnan(all.max_error) && !(block.max_error <= all.max_error);
+    if (block.worst != kNone && (all.worst == kNone || larger)) {
       all.max_error = block.max_error;
       all.worst = block.worst;
     }

@@ -84,7 +84,8 @@ AK_CHECK void note_floating(BlockComparison& own, u64 i, T got_value, double exp
   own.sum_square += error * error;
   own.wrong += !(error <= limits.element);
   own.far += !(error <= limits.far);
-  if (!(error <= own.max_error) || own.worst == ~0ull) own.max_error = error, own.worst = i;
+  const bool nan_before = own.max_error != own.max_error;  // the first one stays
+  if (!nan_before && (!(error <= own.max_error) || own.worst == ~0ull)) own.max_error = error, own.worst = i;
 }
 
 template <class T>

@@ -27,7 +27,9 @@ __device__ void fill(T* out, ak_random::Key key, const ak_random::Draw& draw) {
 // ---- comparison ---------------------------------------------------------------------------------------------------
 
 __device__ void merge(BlockComparison& into, const BlockComparison& from) {
-  const bool larger = !(from.max_error <= into.max_error) || (from.max_error == into.max_error && from.worst < into.worst);
+  const bool into_nan = into.max_error != into.max_error, from_nan = from.max_error != from.max_error;
+  const bool equal = from.max_error == into.max_error || (into_nan && from_nan);
+  const bool larger = equal ? from.worst < into.worst : !into_nan && !(from.max_error <= into.max_error);
   if (from.worst != ~0ull && (into.worst == ~0ull || larger)) into.max_error = from.max_error, into.worst = from.worst;
   into.sum_error += from.sum_error;
   into.sum_square += from.sum_square;
