@@ -5,8 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "app/export/kernel_export.h"
 #include "app/kernel_library/package_compile.h"
@@ -57,11 +60,21 @@ struct MadeOperator {
   codegen::LibraryOperator files;
 };
 
+/// Functions of every package (codegen/library/texts/__init__.py.in).
+constexpr std::array<std::string_view, 8> kOfPackage{"available", "choice",  "description", "forget_prepared",
+                                                     "patch",     "prepare", "served",      "unpatch"};
+
+void check_name(const std::string& name) {
+  std::string why = codegen::name_objection(name);
+  if (std::ranges::find(kOfPackage, name) != kOfPackage.end())
+    why = "every library has a function of this name";
+  if (!why.empty()) fail(ExitCode::usage, "the operator's name '{}': {}", name, why);
+}
+
 std::string operator_name(const PackageEntry& entry, const ProblemInstance& problem) {
-  if (entry.name.empty()) return codegen::export_name(problem.definition);
-  if (const std::string why = codegen::name_objection(entry.name); !why.empty())
-    fail(ExitCode::usage, "the operator's name '{}': {}", entry.name, why);
-  return entry.name;
+  const std::string name = entry.name.empty() ? codegen::export_name(problem.definition) : entry.name;
+  check_name(name);
+  return name;
 }
 
 std::vector<Arch> targets_of(const PackageOrder& order, const ExportChoice& choice, const std::string& name) {
@@ -187,10 +200,28 @@ bool joined(std::vector<MadeOperator>& operators, const PackageEntry& entry,
             const std::vector<std::string>& words, const std::string& word) {
   const auto known = std::ranges::find(words, word);
   if (known == words.end() || entry.problem.empty()) return false;
-  Json& description = operators[static_cast<std::size_t>(known - words.begin())].files.description;
-  description["aliases"].push_back(entry.name);
+  check_name(entry.name);
+  MadeOperator& made = operators[static_cast<std::size_t>(known - words.begin())];
+  Json& description = made.files.description;
+  if (entry.name != made.name) description["aliases"].push_back(entry.name);
   for (const Json& axes : entry.axes) description["plan_shapes"].push_back(axes);
   return true;
+}
+
+/// The other names of an operator count, too.
+void check_different(const std::vector<MadeOperator>& operators) {
+  std::map<std::string, std::string> owners;
+  for (const MadeOperator& made : operators) {
+    std::vector<std::string> names = made.files.description.value("aliases", std::vector<std::string>{});
+    names.push_back(made.name);
+    for (const std::string& name : names) {
+      const auto [owner, added] = owners.emplace(name, made.name);
+      if (!added && (owner->second != made.name || name == made.name))
+        fail(ExitCode::usage,
+             "two operators are called {}: {} and {}; give one another name: --kernel OTHER=FILE", name,
+             owner->second, made.name);
+    }
+  }
 }
 
 std::vector<MadeOperator> made_operators(const PackageOrder& order, const Config& config, BuiltPackage& built,
@@ -204,15 +235,13 @@ std::vector<MadeOperator> made_operators(const PackageOrder& order, const Config
     }
     if (joined(operators, entry, words, entry.kernel)) continue;
     MadeOperator made = made_operator(order, entry, config, built.notes);
-    if (std::ranges::find(operators, made.name, &MadeOperator::name) != operators.end())
-      fail(ExitCode::usage, "two operators are called {}; give one another name: --kernel OTHER={}",
-           made.name, entry.kernel);
     progress(
         fmt::format("{}: {} for {}", made.name, made.choice.kernel.candidate.name,
                     fmt::join(made.files.description.at("images").get<std::vector<std::string>>(), ", ")));
     operators.push_back(std::move(made));
     words.push_back(entry.kernel);
   }
+  check_different(operators);
   return operators;
 }
 

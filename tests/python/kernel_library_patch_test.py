@@ -151,8 +151,15 @@ class PatchTest(unittest.TestCase):
             def forward(self, x):
                 return super().forward(x) * 1.5
 
-        left = self.patched(small_models.model(mlp=Scaled))["left"]
-        self.assertEqual(left["layers.1.mlp"], "they compute something else than down(f(gate(x)) * up(x))")
+        class Bounded(small_models.MLP):
+            def forward(self, x):
+                return self.down_proj(self.act_fn(self.gate_proj(x).clamp(max=7)) * self.up_proj(x))
+
+        for made in (Scaled, Bounded):
+            left = self.patched(small_models.model(mlp=made))["left"]
+            self.assertEqual(left["layers.1.mlp"], "they compute something else than down(f(gate(x)) * up(x))")
+        clipped = small_models.model(act_fn=lambda x: torch.nn.functional.silu(x).clamp(-10, 10))
+        self.assertIn("layers.0.mlp", self.patched(clipped)["left"])
 
     def test_an_epsilon_of_the_norm_reaches_the_kernel(self) -> None:
         with Computed():
