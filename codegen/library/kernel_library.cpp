@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "codegen/emit/emit.h"
 #include "codegen/export/export_parts.h"
@@ -299,6 +300,12 @@ Json params_json(const Params& params) {
   return json;
 }
 
+/// A package says nothing of the machine that it was built on.
+std::string shown_name(const Candidate& candidate) {
+  const std::filesystem::path path(candidate.name);
+  return path.is_absolute() ? path.filename().string() : candidate.name;
+}
+
 Json description_of(const LibraryKernel& kernel, const ExportSubject& subject) {
   const Definition& definition = subject.problem.definition;
   Json json{{"name", kernel.name},
@@ -313,7 +320,7 @@ Json description_of(const LibraryKernel& kernel, const ExportSubject& subject) {
             {"prepares", !subject.candidate.plan.prepare.empty()},
             {"prepared_axes",
              subject.candidate.plan.prepare.empty() ? std::vector<std::string>{} : prepared_axes(subject)},
-            {"kernel", subject.candidate.name},
+            {"kernel", shown_name(subject.candidate)},
             {"images", Json::array()},
             {"shapes", Json::array()},
             // Twice the harness's bound: PyTorch's reference may sum in the element type itself.
