@@ -322,5 +322,27 @@ class PatchTest(unittest.TestCase):
                     self.close(model.layers[0].self_attn(x, model.rotary_emb(x, positions)), want)
             self.assertEqual(library.count(), {"rope": 2})
 
+    def test_the_measuring_program_compares_a_patched_model_with_the_plain_one(self) -> None:
+        out = os.path.join(WORK.name, "model.json")
+        run = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "scripts", "measure_model.py"), out, "--package", DIST,
+                              "--small", "--every-shape", "--seconds", "0.1", "--batch", "2", "--deadline", "100"],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        with open(out, encoding="utf-8") as file:
+            record = json.load(file)
+        self.assertEqual([row["part"] for row in record["rows"]], ["accuracy", "decode", "prefill", "encoder"])
+        accuracy, decode, _, encoder = record["rows"]
+        self.assertTrue(accuracy["right"])
+        self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
+        self.assertEqual(record["patched"][0]["served"]["residual_norm"], 2)
+        self.assertGreater(decode["variants"]["patched"]["tokens_per_s"], 0)
+        self.assertEqual({(one["of"], one["over"]) for one in decode["ratios"]} & {("patched", "eager")}, {("patched", "eager")})
+        for one in decode["ratios"]:
+            self.assertLessEqual(one["low"], one["faster"])
+            self.assertLessEqual(one["faster"], one["high"])
+        self.assertEqual(encoder["reason"], "there is no small encoder")
+        if not torch.cuda.is_available():
+            self.assertEqual(decode["variants"]["patched_graph"], {"step_ms": None, "reason": "there is no CUDA device"})
+
 
 unittest.main(argv=sys.argv[:1] + sys.argv[3:])
