@@ -377,6 +377,7 @@ std::vector<ExportedFile> library_package(const Json& description) {
        library_text("__init__.py", {{"name", name}, {"name_upper", upper_case(name)}, {"version", version}})},
       {name + "/_operators.py", library_text("_operators.py")},
       {name + "/_patch.py", library_text("_patch.py")},
+      {name + "/_attention.py", library_text("_attention.py")},
       {name + "/cmake/" + name + "-config.cmake", library_text("config.cmake", {{"name", name}})},
       {name + "/library.json", description.dump(1) + "\n"}};
 }

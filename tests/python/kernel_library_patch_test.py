@@ -26,6 +26,7 @@ if shutil.which("c++") is None:
 PROGRAM, SOURCE = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import cached_models  # noqa: E402
 import small_models  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
@@ -38,6 +39,10 @@ KERNELS = {
     "gated": ("swiglu", "swiglu_tiles.cu", {}),
     "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
     "biased": ("linear", "linear_transposed.cu", {}),
+    "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
+    "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
+    "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
+    "in_pages": ("attention_decode", "decode_split.cu", {"head_dim": 64, "paged": True}),
 }
 TOKENS = torch.arange(24).reshape(2, 12) * 7 % 100
 
@@ -74,7 +79,7 @@ class Computed:
         def attempt(operator):
             def computed(*arguments):
                 self.calls.append(operator.name)
-                return operator.reference()(*arguments)
+                return operator.reference()(*arguments[:len(operator.inputs)])
 
             computed.operator, computed.library = operator, library
             return computed
@@ -88,6 +93,19 @@ class Computed:
 
     def count(self):
         return {name: self.calls.count(name) for name in sorted(set(self.calls))}
+
+
+def made_up_driver():
+    driver = os.path.join(WORK.name, "libcuda.so.1")
+    if not os.path.exists(driver):
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-o", driver, os.path.join(HERE, "made_up_driver.cpp")], check=True)
+
+
+def launched(code):
+    """What a program prints whose kernels a made-up driver launches."""
+    run = subprocess.run([sys.executable, "-B", "-c", code], check=True, stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join([DIST, HERE]), "LD_LIBRARY_PATH": WORK.name})
+    return run.stdout
 
 
 def logits(model):
@@ -129,14 +147,11 @@ class PatchTest(unittest.TestCase):
                 self.assertTrue(torch.equal(logits(model), want))
 
     def test_on_a_device_kernels_are_launched(self) -> None:
-        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-o", os.path.join(WORK.name, "libcuda.so.1"),
-                        os.path.join(HERE, "made_up_driver.cpp")], check=True)
+        made_up_driver()
         code = "import torch, small_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = small_models.llama()\n" \
             "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
             "print(sorted({name for name, _ in patch_ops.served}))"
-        run = subprocess.run([sys.executable, "-B", "-c", code], check=True, stdout=subprocess.PIPE, text=True,
-                             env={**os.environ, "PYTHONPATH": os.pathsep.join([DIST, HERE]), "LD_LIBRARY_PATH": WORK.name})
-        self.assertEqual(run.stdout, "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
+        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
         left = self.patched(small_models.gemma())["left"]
@@ -172,8 +187,8 @@ class PatchTest(unittest.TestCase):
         model = small_models.llama()
         self.assertEqual(ops().patch(model)["left"]["lm_head"], "the library has no shape of product with their N and K")
         self.assertNotIn("lm_head", ops().patch(model)["served"])
-        with self.assertRaisesRegex(ValueError, "no kind 'attention'; expected norm, residual_norm"):
-            ops().patch(model, kinds=("attention",))
+        with self.assertRaisesRegex(ValueError, "no kind 'head'; expected norm, residual_norm"):
+            ops().patch(model, kinds=("head",))
 
     def test_parts_that_are_replaced_or_listened_to_later_are_respected(self) -> None:
         with Computed() as library:
@@ -322,6 +337,150 @@ class PatchTest(unittest.TestCase):
                     self.close(model.layers[0].self_attn(x, model.rotary_emb(x, positions)), want)
             self.assertEqual(library.count(), {"rope": 2})
 
+
+def texts_of_a_cache(model, cache, tokens=(12, 1, 1, 3, 9)):
+    """Logits of texts that are read one behind the other."""
+    got = []
+    with torch.no_grad():
+        for number in tokens:
+            got.append(model((torch.arange(2 * number) * 7 % 100).view(2, number), past_key_values=cache).logits)
+    return got
+
+
+class AttentionTest(unittest.TestCase):
+    def close(self, got, want):
+        for one, other in zip(got, want):
+            self.assertLess(((one.double() - other.double()).square().mean() / other.double().square().mean()).sqrt(), 0.02)
+
+    def attention(self, **options):
+        model = cached_models.model(**options)
+        return model, ops().patch(model, kinds=("attention",))
+
+    def compared(self, cache, tokens=(12, 1, 1, 3, 9), **options):
+        """Calls of a patched model, whose logits are those of its own code; cache makes one for a configuration."""
+        with Computed() as library:
+            model, _ = self.attention(**options)
+            got = texts_of_a_cache(model, cache(model.config), tokens)
+            calls = library.calls[:]
+            ops().unpatch(model)
+            self.close(got, texts_of_a_cache(model, cache(model.config), tokens))
+        return calls
+
+    def test_texts_and_tokens_behind_them_are_computed_by_kernels(self) -> None:
+        calls = self.compared(lambda config: cached_models.StaticCache(config, 32))
+        # The last text is longer than what the decode operator takes, and the cache's length is on the GPU.
+        self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6)
+        calls = self.compared(cached_models.DynamicCache)
+        self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6 + ["whole_prompt"] * 2)
+
+    def test_a_cache_in_pages_is_taken_where_pages_fill_it(self) -> None:
+        every = ops()._library.operators
+        try:
+            ops()._library.operators = [one for one in every if one.name != "next_token"]
+            self.assertEqual(self.compared(lambda config: cached_models.StaticCache(config, 32)), ["whole_prompt"] * 2 + ["in_pages"] * 6)
+            self.assertEqual(self.compared(lambda config: cached_models.StaticCache(config, 33)), ["whole_prompt"] * 2)
+        finally:
+            ops()._library.operators = every
+
+    def test_an_encoder_sees_every_key(self) -> None:
+        self.assertEqual(self.compared(lambda config: None, (12,), is_causal=False), ["whole_text"] * 2)
+
+    def test_other_masks_and_scales_are_the_models_own(self) -> None:
+        def static(config):
+            return cached_models.StaticCache(config, 32)
+
+        self.assertEqual(self.compared(static, mask={"window": 4}), [])
+        self.assertEqual(self.compared(static, scaling=0.25), [])
+        with Computed() as library:
+            model, _ = self.attention()
+            mask = torch.ones(2, 12)
+            mask[0, 9:] = 0
+            padded = {"attention_mask": mask, "past_key_values": static(model.config)}
+            with torch.no_grad():
+                got = model(TOKENS, **padded).logits
+                self.assertEqual(library.calls, [])
+                ops().unpatch(model)
+                padded["past_key_values"] = static(model.config)
+                self.assertTrue(torch.equal(got, model(TOKENS, **padded).logits))
+
+    def test_a_mask_that_was_changed_is_no_longer_known(self) -> None:
+        class Changed(cached_models.DecoderLayer):
+            def forward(self, hidden_states, attention_mask=None, **named):
+                attention_mask.logical_and_(torch.ones_like(attention_mask).tril(-1).logical_not_())
+                return super().forward(hidden_states, attention_mask=attention_mask, **named)
+
+        with Computed() as library:
+            model = cached_models.model()
+            model.model.layers[1].__class__ = Changed
+            ops().patch(model, kinds=("attention",))
+            # A mask of one's own memory, as an expanded one cannot be written to.
+            original = cached_models.create_causal_mask
+            space = model.model.forward.__func__.__globals__
+            space["create_causal_mask"] = ops()._library.attention().masks(lambda **named: original(**named).contiguous())
+            texts_of_a_cache(model, cached_models.StaticCache(model.config, 32), (5,))
+            self.assertEqual(library.calls, ["next_token"])
+
+    def test_what_is_no_such_attention_is_left_with_a_reason(self) -> None:
+        _, answer = self.attention(_attn_implementation="eager")
+        self.assertEqual(answer, {"served": {}, "left": {f"model.layers.{i}.self_attn": "their attention is eager, not sdpa"
+                                                         for i in range(2)}})
+        original = cached_models.ALL_ATTENTION_FUNCTIONS["sdpa"]
+        try:
+            cached_models.ALL_ATTENTION_FUNCTIONS["sdpa"] = lambda *given, **named: (original(*given, **named)[0] * 2, None)
+            _, answer = self.attention()
+            self.assertEqual(answer["left"]["model.layers.1.self_attn"], "their sdpa computes something else than attention")
+        finally:
+            cached_models.ALL_ATTENTION_FUNCTIONS["sdpa"] = original
+        model = cached_models.model().float()
+        self.assertIn("the library has no attention of torch.float32 and heads of 64",
+                      ops().patch(model, kinds=("attention",))["left"].values())
+
+    def test_with_everything_else_patched_it_is_the_same_model_copied_and_pickled_too(self) -> None:
+        def static(model):
+            return cached_models.StaticCache(model.config, 32)
+
+        with Computed() as library:
+            model = cached_models.model()
+            before = {path: set(module.__dict__) for path, module in model.named_modules()}
+            want = texts_of_a_cache(model, static(model))
+            self.assertEqual(ops().patch(model, every_shape=True)["left"], {})
+            self.close(texts_of_a_cache(model, static(model)), want)
+            self.assertEqual(library.count()["next_token"], 6)
+            other = copy.deepcopy(model)
+            library.calls.clear()
+            self.close(texts_of_a_cache(other, static(other)), want)
+            self.assertEqual(library.count()["next_token"], 6)
+            ops().unpatch(model)
+            self.assertEqual({path: set(module.__dict__) for path, module in model.named_modules()}, before)
+        model = cached_models.model()
+        ops().patch(model)
+        file = io.BytesIO()
+        torch.save(model, file)
+        file.seek(0)
+        for got, one in zip(texts_of_a_cache(torch.load(file), static(model)), want):
+            self.assertTrue(torch.equal(got, one))
+
+    def test_on_a_device_kernels_are_launched_and_nothing_is_read_from_it(self) -> None:
+        made_up_driver()
+        code = """
+import torch, cached_models, patch_ops
+patch_ops._library.assume_device(0)
+model = cached_models.model()
+patch_ops.patch(model, every_shape=True)
+cache = cached_models.StaticCache(model.config, 32)
+def refused(*given):
+    raise AssertionError("a value is read")
+with torch.no_grad():
+    model(torch.zeros(2, 12).long(), past_key_values=cache)
+    for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__"):
+        setattr(torch.Tensor, name, refused)
+    model(torch.zeros(2, 1).long(), past_key_values=cache)
+print(sorted({name for name, _ in patch_ops.served}))
+"""
+        self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+
+
+class MeasuringTest(unittest.TestCase):
     def test_the_measuring_program_compares_a_patched_model_with_the_plain_one(self) -> None:
         out = os.path.join(WORK.name, "model.json")
         run = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "scripts", "measure_model.py"), out, "--package", DIST,

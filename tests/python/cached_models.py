@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small model whose attention, masks and caches have the interfaces of Hugging Face's version 5."""
+import math
+import types
+
+import torch
+from small_models import MLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
+from torch import nn
+
+WIDTH, HEADS, KV_HEADS, HEAD = 64, 4, 2, 64
+
+
+def sdpa(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
+    groups = getattr(module, "num_key_value_groups", 1)
+    key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    scores = (query @ key.transpose(2, 3)).float() * (scaling or query.shape[-1] ** -0.5)
+    is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if attention_mask is not None:
+        scores = scores.masked_fill(~attention_mask, -math.inf)
+    elif is_causal and query.shape[2] > 1:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -math.inf)
+    return (scores.softmax(-1).to(value.dtype) @ value).transpose(1, 2).contiguous(), None
+
+
+class AttentionFunctions(dict):
+    def get_interface(self, name, default):
+        return self.get(name, default)
+
+
+ALL_ATTENTION_FUNCTIONS = AttentionFunctions(sdpa=sdpa)
+
+
+class DynamicLayer:
+    is_compileable = False
+
+    def __init__(self):
+        self.keys = self.values = None
+
+    def get_seq_length(self):
+        return 0 if self.keys is None else self.keys.shape[2]
+
+    def get_mask_sizes(self, queries):
+        return self.get_seq_length() + queries
+
+    def update(self, keys, values):
+        self.keys = keys if self.keys is None else torch.cat((self.keys, keys), 2)
+        self.values = values if self.values is None else torch.cat((self.values, values), 2)
+        return self.keys, self.values
+
+
+class StaticLayer:
+    is_compileable = True
+
+    def __init__(self, room):
+        self.room, self.keys, self.cumulative_length = room, None, torch.tensor(0)
+
+    def get_seq_length(self):
+        return 0 if self.keys is None else self.cumulative_length
+
+    def get_mask_sizes(self, queries):
+        return self.room
+
+    def update(self, keys, values):
+        if self.keys is None:
+            self.keys = torch.zeros(*keys.shape[:2], self.room, keys.shape[3], dtype=keys.dtype)
+            self.values = torch.zeros_like(self.keys)
+        positions = torch.arange(keys.shape[2]) + self.cumulative_length
+        self.cumulative_length.add_(keys.shape[2])
+        self.keys.index_copy_(2, positions, keys)
+        self.values.index_copy_(2, positions, values)
+        return self.keys, self.values
+
+
+class Cache:
+    def __init__(self, layers):
+        self.layers = layers
+
+    @property
+    def is_compileable(self):
+        return all(one.is_compileable for one in self.layers)
+
+    def get_seq_length(self):
+        return self.layers[0].get_seq_length()
+
+
+class DynamicCache(Cache):
+    def __init__(self, config):
+        super().__init__([DynamicLayer() for _ in range(config.num_hidden_layers)])
+
+
+class StaticCache(Cache):
+    def __init__(self, config, max_cache_len):
+        super().__init__([StaticLayer(max_cache_len) for _ in range(config.num_hidden_layers)])
+
+
+def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, position_ids=None, window=None):
+    """True where a query sees a key; None where is_causal says it."""
+    if not config.is_causal:
+        return None
+    queries = inputs_embeds.shape[1]
+    past = 0 if past_key_values is None else past_key_values.get_seq_length()
+    keys = queries if past_key_values is None else past_key_values.layers[0].get_mask_sizes(queries)
+    static = past_key_values is not None and past_key_values.is_compileable
+    if attention_mask is None and window is None and not static and (queries == 1 or keys == queries):
+        return None
+    seen, at = torch.arange(keys)[None, :], torch.arange(queries)[:, None] + past
+    mask = seen <= at
+    if window is not None:
+        mask = mask & (seen > at - window)
+    mask = mask[None, None].expand(inputs_embeds.shape[0], 1, queries, keys)
+    if attention_mask is not None:
+        mask = mask & nn.functional.pad(attention_mask.bool(), (0, keys - attention_mask.shape[1]))[:, None, None]
+    return mask
+
+
+class Attention(nn.Module):
+    def __init__(self, config, index):
+        super().__init__()
+        self.config, self.layer_idx, self.head_dim, self.scaling = config, index, HEAD, config.scaling
+        self.num_key_value_groups, self.is_causal = HEADS // KV_HEADS, config.is_causal
+        self.q_proj = nn.Linear(WIDTH, HEADS * HEAD, bias=False)
+        self.k_proj = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
+        self.v_proj = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
+        self.o_proj = nn.Linear(HEADS * HEAD, WIDTH, bias=False)
+
+    def forward(self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs):
+        shape = (*hidden_states.shape[:-1], -1, self.head_dim)
+        query = self.q_proj(hidden_states).view(shape).transpose(1, 2)
+        key = self.k_proj(hidden_states).view(shape).transpose(1, 2)
+        value = self.v_proj(hidden_states).view(shape).transpose(1, 2)
+        cos, sin = position_embeddings
+        query, key = apply_rotary_pos_emb(query, key, cos, sin)
+        if past_key_values is not None:
+            key, value = past_key_values.layers[self.layer_idx].update(key, value)
+        function = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, None)
+        output, _ = function(self, query, key, value, attention_mask, dropout=0.0, scaling=self.scaling, **kwargs)
+        return self.o_proj(output.reshape(*hidden_states.shape[:-1], -1))
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config, index):
+        super().__init__()
+        self.self_attn, self.mlp = Attention(config, index), MLP(WIDTH, 96, nn.functional.silu)
+        self.input_layernorm, self.post_attention_layernorm = RMSNorm(WIDTH), RMSNorm(WIDTH)
+
+    def forward(self, hidden_states, **kwargs):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states = self.self_attn(hidden_states, **kwargs)
+        hidden_states = residual + hidden_states
+        residual = hidden_states
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = self.mlp(hidden_states)
+        return residual + hidden_states
+
+
+class Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.embed_tokens = config, nn.Embedding(100, WIDTH)
+        self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.num_hidden_layers)])
+        self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(HEAD)
+
+    def forward(self, input_ids, attention_mask=None, past_key_values=None, **kwargs):
+        hidden_states = self.embed_tokens(input_ids)
+        past = past_key_values.get_seq_length() if past_key_values is not None else 0
+        position_ids = (torch.arange(input_ids.shape[1], device=input_ids.device) + past)[None]
+        mask = create_causal_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask,
+                                  past_key_values=past_key_values, position_ids=position_ids, **self.config.mask)
+        position_embeddings = self.rotary_emb(hidden_states, position_ids)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, position_embeddings=position_embeddings, attention_mask=mask,
+                                  past_key_values=past_key_values, position_ids=position_ids, **kwargs)
+        return self.norm(hidden_states)
+
+
+class CausalLM(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.model = config, Model(config)
+        self.lm_head = nn.Linear(WIDTH, 100, bias=False)
+
+    def forward(self, input_ids, logits_to_keep=0, use_cache=None, **kwargs):
+        hidden_states = self.model(input_ids, **kwargs)
+        return types.SimpleNamespace(logits=self.lm_head(hidden_states[:, -logits_to_keep:]))
+
+
+def config(**options):
+    return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True,
+                                    "scaling": HEAD ** -0.5, "mask": {}, **options})
+
+
+def model(**options):
+    """In bfloat16, always with the same weights."""
+    torch.manual_seed(1)
+    return CausalLM(config(**options)).bfloat16().eval()
