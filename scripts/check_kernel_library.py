@@ -8,12 +8,11 @@ A package is the folder that pip takes, or the site-packages folder that it was 
 with its PyTorch reference at its shapes; timed: host time of a call (function, torch.ops), time on the GPU beside the
 reference, and in a CUDA graph; called under torch.compile; with strided, misaligned, empty and wrong inputs; on another
 stream; with weights that change. Small models of the structure of Llama, Qwen, Phi and Gemma are patched, and compared with
-themselves: called, compiled, in a CUDA graph. Exit code 0: everything that was tried is right.
+themselves: called, compiled, in a CUDA graph; attention in one with a static cache. Exit code 0: everything that was tried is right.
 """
 import argparse
 import glob
 import importlib
-import importlib.util
 import json
 import os
 import statistics
@@ -315,14 +314,12 @@ class Check:
                 self.note(operator, "no shape fits", False)
 
 
-def models():
-    """Small ones; the tests have them."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", "small_models.py")
-    spec = importlib.util.spec_from_file_location("small_models", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["small_models"] = module  # whose source patch() reads
-    spec.loader.exec_module(module)
-    return module
+def small_models(name="small_models"):
+    """Models of the tests."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
 
 
 def off(got, want):
@@ -351,6 +348,40 @@ def check_patched(check, module, name, small):
         check.note(what, "unpatched", torch.equal(model(tokens), want))
 
 
+def check_attention(check, module):
+    """A model with a static cache and the library's attention in it, against itself: a text, and tokens behind it."""
+    cached = small_models("cached_models")
+    attention = module._library.attention()
+    what = types.SimpleNamespace(name="patch(cached)")
+    widths = sorted({width for kind, width, *_ in [*attention.decode, *attention.prefill] if kind is torch.bfloat16})
+    for width in widths:
+        model = cached.model(head_dim=width).cuda()
+        tokens = torch.arange(24, device="cuda").reshape(2, 12)
+
+        def read():
+            """Of a text, a token and two tokens."""
+            cache = cached.StaticCache(model.config, 64)  # whole pages, but for those of 256
+            return [model(tokens[:, begin:end], past_key_values=cache).logits for begin, end in ((0, 9), (9, 10), (10, 12))], cache
+
+        with torch.no_grad():
+            want, _ = read()
+            answer = module.patch(model, kinds=("attention",))
+            got, cache = read()
+            errors = [off(one, other) for one, other in zip(got, want)]
+            check.note(what, f"attention of heads of {width}", max(errors) < 0.02, error=max(errors), served=len(answer["served"]))
+
+            def again():
+                for layer in cache.layers:
+                    layer.cumulative_length.fill_(9)
+                return model(tokens[:, 9:10], past_key_values=cache).logits
+
+            graph, result = captured(again)
+            graph.replay()
+            torch.cuda.synchronize()
+            check.note(what, f"attention of heads of {width} in a graph", off(result, want[1]) < 0.02, error=off(result, want[1]))
+            module.unpatch(model)
+
+
 def packages(folder):
     """Names of the packages below a folder, which goes onto Python's path."""
     sys.path.insert(0, os.path.abspath(folder))
@@ -370,9 +401,11 @@ def main():
         module = importlib.import_module(name)
         check = Check(module._library, options)
         check.run()
-        small = models()
+        small = small_models()
         for model in ("llama", "qwen", "phi", "gemma"):
             check.tried(types.SimpleNamespace(name=f"patch({model})"), "patched", lambda: check_patched(check, module, model, small))
+        if module._library.attention() is not None:
+            check.tried(types.SimpleNamespace(name="patch(cached)"), "patched", lambda: check_attention(check, module))
         wrong += len(check.wrong)
         record["libraries"].append({"name": name, "available": module.available(), "rows": check.rows,
                                     "served": [[*key, value] for key, value in module.served.items()]})

@@ -7,7 +7,7 @@ import torch
 from small_models import MLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
 from torch import nn
 
-WIDTH, HEADS, KV_HEADS, HEAD = 64, 4, 2, 64
+WIDTH, HEADS, KV_HEADS = 64, 4, 2
 
 
 def sdpa(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
@@ -18,7 +18,8 @@ def sdpa(module, query, key, value, attention_mask, dropout=0.0, scaling=None, i
     if attention_mask is not None:
         scores = scores.masked_fill(~attention_mask, -math.inf)
     elif is_causal and query.shape[2] > 1:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -math.inf)
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(hidden, -math.inf)
     return (scores.softmax(-1).to(value.dtype) @ value).transpose(1, 2).contiguous(), None
 
 
@@ -62,9 +63,10 @@ class StaticLayer:
 
     def update(self, keys, values):
         if self.keys is None:
-            self.keys = torch.zeros(*keys.shape[:2], self.room, keys.shape[3], dtype=keys.dtype)
+            self.keys = keys.new_zeros(*keys.shape[:2], self.room, keys.shape[3])
             self.values = torch.zeros_like(self.keys)
-        positions = torch.arange(keys.shape[2]) + self.cumulative_length
+            self.cumulative_length = self.cumulative_length.to(keys.device)
+        positions = torch.arange(keys.shape[2], device=keys.device) + self.cumulative_length
         self.cumulative_length.add_(keys.shape[2])
         self.keys.index_copy_(2, positions, keys)
         self.values.index_copy_(2, positions, values)
@@ -103,7 +105,8 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
     static = past_key_values is not None and past_key_values.is_compileable
     if attention_mask is None and window is None and not static and (queries == 1 or keys == queries):
         return None
-    seen, at = torch.arange(keys)[None, :], torch.arange(queries)[:, None] + past
+    device = inputs_embeds.device
+    seen, at = torch.arange(keys, device=device)[None, :], torch.arange(queries, device=device)[:, None] + past
     mask = seen <= at
     if window is not None:
         mask = mask & (seen > at - window)
@@ -116,12 +119,12 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
 class Attention(nn.Module):
     def __init__(self, config, index):
         super().__init__()
-        self.config, self.layer_idx, self.head_dim, self.scaling = config, index, HEAD, config.scaling
+        self.config, self.layer_idx, self.head_dim, self.scaling = config, index, config.head_dim, config.scaling
         self.num_key_value_groups, self.is_causal = HEADS // KV_HEADS, config.is_causal
-        self.q_proj = nn.Linear(WIDTH, HEADS * HEAD, bias=False)
-        self.k_proj = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
-        self.v_proj = nn.Linear(WIDTH, KV_HEADS * HEAD, bias=False)
-        self.o_proj = nn.Linear(HEADS * HEAD, WIDTH, bias=False)
+        self.q_proj = nn.Linear(WIDTH, HEADS * config.head_dim, bias=False)
+        self.k_proj = nn.Linear(WIDTH, KV_HEADS * config.head_dim, bias=False)
+        self.v_proj = nn.Linear(WIDTH, KV_HEADS * config.head_dim, bias=False)
+        self.o_proj = nn.Linear(HEADS * config.head_dim, WIDTH, bias=False)
 
     def forward(self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs):
         shape = (*hidden_states.shape[:-1], -1, self.head_dim)
@@ -159,7 +162,7 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.embed_tokens = config, nn.Embedding(100, WIDTH)
         self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(HEAD)
+        self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(config.head_dim)
 
     def forward(self, input_ids, attention_mask=None, past_key_values=None, **kwargs):
         hidden_states = self.embed_tokens(input_ids)
@@ -185,9 +188,9 @@ class CausalLM(nn.Module):
         return types.SimpleNamespace(logits=self.lm_head(hidden_states[:, -logits_to_keep:]))
 
 
-def config(**options):
-    return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True,
-                                    "scaling": HEAD ** -0.5, "mask": {}, **options})
+def config(head_dim=64, **options):
+    return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True, "mask": {},
+                                    "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
 
 
 def model(**options):
