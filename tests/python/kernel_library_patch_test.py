@@ -491,17 +491,17 @@ class MeasuringTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout)
         with open(out, encoding="utf-8") as file:
             record = json.load(file)
-        self.assertEqual([row["part"] for row in record["rows"]], ["accuracy", "decode", "prefill", "encoder"])
-        accuracy, decode, _, encoder = record["rows"]
+        self.assertEqual([row["part"] for row in record["rows"]], ["accuracy", "decode", "prefill", "accuracy", "encoder"])
+        accuracy, decode = record["rows"][:2]
         self.assertTrue(accuracy["right"])
         self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
-        self.assertEqual(record["patched"][0]["served"]["residual_norm"], 2)
-        self.assertGreater(decode["variants"]["patched"]["tokens_per_s"], 0)
-        self.assertEqual({(one["of"], one["over"]) for one in decode["ratios"]} & {("patched", "eager")}, {("patched", "eager")})
-        for one in decode["ratios"]:
-            self.assertLessEqual(one["low"], one["faster"])
-            self.assertLessEqual(one["faster"], one["high"])
-        self.assertEqual(encoder["reason"], "there is no small encoder")
+        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
+                                                          "swiglu": 2})
+        for row in (row for row in record["rows"] if row["part"] != "accuracy"):
+            self.assertGreater(row["variants"]["patched"]["tokens_per_s"], 0)
+            self.assertIn(("patched", "eager"), [(one["of"], one["over"]) for one in row["ratios"]])
+            for one in row["ratios"]:
+                self.assertTrue(one["low"] <= one["faster"] <= one["high"])
         if not torch.cuda.is_available():
             self.assertEqual(decode["variants"]["patched_graph"], {"step_ms": None, "reason": "there is no CUDA device"})
 
