@@ -28,10 +28,22 @@ CALLS = 200  # of a measurement of host time: 1 ms and more, so that the clock's
 
 def draw(shape, dtype, generator):
     kind = getattr(torch, dtype)
+    if kind.is_floating_point and not shape:  # a probability or a factor
+        return torch.rand(shape, device="cuda", generator=generator).to(kind)
     if kind.is_floating_point:
         return torch.randn(shape, device="cuda", generator=generator).to(kind)
     low, high = {"bool": (0, 2), "uint8": (0, 256), "int8": (-8, 9)}.get(dtype, (0, 2))
     return torch.randint(low, high, shape, device="cuda", generator=generator).to(kind)
+
+
+def group_starts(sizes):
+    """Of grouped_gemm: equal groups."""
+    if sizes["PLACES"] == sizes["E"]:
+        return torch.full((sizes["E"],), sizes["M"] // 2, dtype=torch.int32, device="cuda")
+    return (torch.arange(sizes["E"] + 1, device="cuda") * sizes["M"] // sizes["E"]).int()
+
+
+DRAWN = {("grouped_gemm", "groups"): group_starts}  # contents that have to fit the sizes
 
 
 def sizes_of(operator, axes):
@@ -52,6 +64,8 @@ def arguments_of(operator, axes, seed=1):
     for one in operator.inputs:
         if one["shape"] is None:
             made.append({"real": float, "whole": int, "boolean": bool}[one["kind"]](one.get("value", 1)))
+        elif (operator.description["algorithm"], one["name"]) in DRAWN:
+            made.append(DRAWN[operator.description["algorithm"], one["name"]](sizes))
         else:
             made.append(draw([sizes[axis] for axis in one["shape"]], one["dtype"], generator))
     return made + [sizes[name] for name in operator.given]

@@ -79,6 +79,8 @@ class Computed:
         def attempt(operator):
             def computed(*arguments):
                 self.calls.append(operator.name)
+                if len(arguments) != len(operator.inputs) + len(operator.given):  # as the launcher says
+                    raise TypeError(f"{operator.name} takes {len(operator.inputs) + len(operator.given)} arguments")
                 return operator.reference()(*arguments[:len(operator.inputs)])
 
             computed.operator, computed.library = operator, library
