@@ -414,6 +414,17 @@ class AttentionTest(unittest.TestCase):
                 padded["past_key_values"] = static(model.config)
                 self.assertTrue(torch.equal(got, model(TOKENS, **padded).logits))
 
+    def test_caches_that_nobody_knows_are_the_models_own(self) -> None:
+        class RollingLayer(cached_models.StaticLayer):
+            pass
+
+        def rolling(config):
+            cache = cached_models.StaticCache(config, 32)
+            cache.layers = [RollingLayer(32) for _ in cache.layers]
+            return cache
+
+        self.assertEqual(self.compared(rolling), [])
+
     def test_a_mask_that_was_changed_is_no_longer_known(self) -> None:
         class Changed(cached_models.DecoderLayer):
             def forward(self, hidden_states, attention_mask=None, **named):
