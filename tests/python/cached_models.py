@@ -97,8 +97,6 @@ class StaticCache(Cache):
 
 def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, position_ids=None, window=None):
     """True where a query sees a key; None where is_causal says it."""
-    if not config.is_causal:
-        return None
     queries = inputs_embeds.shape[1]
     past = 0 if past_key_values is None else past_key_values.get_seq_length()
     keys = queries if past_key_values is None else past_key_values.layers[0].get_mask_sizes(queries)
@@ -110,10 +108,21 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
     mask = seen <= at
     if window is not None:
         mask = mask & (seen > at - window)
-    mask = mask[None, None].expand(inputs_embeds.shape[0], 1, queries, keys)
+    mask = mask[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
     if attention_mask is not None:
         mask = mask & nn.functional.pad(attention_mask.bool(), (0, keys - attention_mask.shape[1]))[:, None, None]
     return mask
+
+
+def create_bidirectional_mask(config, inputs_embeds, attention_mask, encoder_hidden_states=None, or_mask_function=None):
+    """None where every key is seen, but for what is captured."""
+    batch, tokens = inputs_embeds.shape[:2]
+    mask = torch.ones(1, 1, 1, tokens, dtype=torch.bool, device=inputs_embeds.device)
+    if attention_mask is not None:
+        mask = attention_mask.bool()[:, None, None]
+    if or_mask_function is not None:
+        mask = mask & or_mask_function(tokens)
+    return None if mask.all() and not config.captured else mask.expand(batch, 1, tokens, tokens)
 
 
 class Attention(nn.Module):
@@ -168,13 +177,19 @@ class Model(nn.Module):
         hidden_states = self.embed_tokens(input_ids)
         past = past_key_values.get_seq_length() if past_key_values is not None else 0
         position_ids = (torch.arange(input_ids.shape[1], device=input_ids.device) + past)[None]
-        mask = create_causal_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask,
-                                  past_key_values=past_key_values, position_ids=position_ids, **self.config.mask)
+        mask = self.mask_of(hidden_states, attention_mask, past_key_values, position_ids)
         position_embeddings = self.rotary_emb(hidden_states, position_ids)
         for layer in self.layers:
             hidden_states = layer(hidden_states, position_embeddings=position_embeddings, attention_mask=mask,
                                   past_key_values=past_key_values, position_ids=position_ids, **kwargs)
         return self.norm(hidden_states)
+
+    def mask_of(self, hidden_states, attention_mask, past_key_values, position_ids):
+        if not self.config.is_causal:
+            return create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask,
+                                             **self.config.mask)
+        return create_causal_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask,
+                                  past_key_values=past_key_values, position_ids=position_ids, **self.config.mask)
 
 
 class CausalLM(nn.Module):
@@ -190,7 +205,7 @@ class CausalLM(nn.Module):
 
 def config(head_dim=64, **options):
     return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True, "mask": {},
-                                    "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
+                                    "captured": False, "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
 
 
 def model(**options):

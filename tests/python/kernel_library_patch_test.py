@@ -387,7 +387,16 @@ class AttentionTest(unittest.TestCase):
             ops()._library.operators = every
 
     def test_an_encoder_sees_every_key(self) -> None:
-        self.assertEqual(self.compared(lambda config: None, (12,), is_causal=False), ["whole_text"] * 2)
+        for captured in (False, True):  # without a mask, and with one that hides nothing
+            calls = self.compared(lambda config: None, (12,), is_causal=False, captured=captured)
+            self.assertEqual(calls, ["whole_text"] * 2)
+        hidden = {"or_mask_function": lambda tokens: torch.arange(tokens) < 9}
+        self.assertEqual(self.compared(lambda config: None, (12,), is_causal=False, mask=hidden), [])
+        with Computed() as library:
+            model, _ = self.attention(is_causal=False)
+            with torch.no_grad():
+                model(TOKENS, attention_mask=torch.arange(24).view(2, 12) % 5 > 0)
+            self.assertEqual(library.calls, [])
 
     def test_other_masks_and_scales_are_the_models_own(self) -> None:
         def static(config):
@@ -407,20 +416,27 @@ class AttentionTest(unittest.TestCase):
                 padded["past_key_values"] = static(model.config)
                 self.assertTrue(torch.equal(got, model(TOKENS, **padded).logits))
 
+    def test_caches_that_nobody_knows_are_the_models_own(self) -> None:
+        class RollingLayer(cached_models.StaticLayer):
+            pass
+
+        def rolling(config):
+            cache = cached_models.StaticCache(config, 32)
+            cache.layers = [RollingLayer(32) for _ in cache.layers]
+            return cache
+
+        self.assertEqual(self.compared(rolling), [])
+
     def test_a_mask_that_was_changed_is_no_longer_known(self) -> None:
         class Changed(cached_models.DecoderLayer):
             def forward(self, hidden_states, attention_mask=None, **named):
-                attention_mask.logical_and_(torch.ones_like(attention_mask).tril(-1).logical_not_())
+                attention_mask.logical_and_(torch.ones_like(attention_mask).tril(-1).logical_not_())  # itself alone
                 return super().forward(hidden_states, attention_mask=attention_mask, **named)
 
         with Computed() as library:
             model = cached_models.model()
             model.model.layers[1].__class__ = Changed
             ops().patch(model, kinds=("attention",))
-            # A mask of one's own memory, as an expanded one cannot be written to.
-            original = cached_models.create_causal_mask
-            space = model.model.forward.__func__.__globals__
-            space["create_causal_mask"] = ops()._library.attention().masks(lambda **named: original(**named).contiguous())
             texts_of_a_cache(model, cached_models.StaticCache(model.config, 32), (5,))
             self.assertEqual(library.calls, ["next_token"])
 
