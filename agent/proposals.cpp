@@ -36,6 +36,7 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
          options.problem->problem, options.arch.sm(), fmt::join(reasons, "; "));
   }
   for (const FirstPoint& first : options.first_points) add_first_point(first);
+  if (options.search_tunables) add_starts();
 }
 
 /// One whose space is refused costs the search no more than this template's tunables.
@@ -66,6 +67,16 @@ void Proposals::add_first_point(const FirstPoint& first) {
   const std::size_t index = first.template_index;
   if (!has_point(index, first.point) || !searches_[index].given.insert(first.point).second) return;
   first_points_.push_back({.template_index = index, .point = first.point, .origin = first.arm});
+}
+
+/// The templates take turns: each has its best ones first.
+void Proposals::add_starts() {
+  std::size_t most = 0;
+  for (const TemplateSearch& search : searches_) most = std::max(most, search.candidate.plan.starts.size());
+  for (std::size_t turn = 0; turn < most; ++turn)
+    for (std::size_t i = 0; i < searches_.size(); ++i)
+      if (const auto& starts = searches_[i].candidate.plan.starts; turn < starts.size())
+        add_first_point({.template_index = i, .point = starts[turn], .arm = "start"});
 }
 
 /// What ranks in this search; nothing: it failed, or this search's model predicted nothing of it.

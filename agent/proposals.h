@@ -74,6 +74,7 @@ class Proposals {
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
 
   void add_first_point(const FirstPoint& first);
+  void add_starts();
   [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
   std::vector<std::string> append(Candidate candidate);
   void open_template(std::size_t index);

@@ -174,7 +174,7 @@ class StaticDecoder:
         named = dict(self.last_only)
         if not self.lengths():  # where the caller says which positions these are
             named["cache_position"] = self.position + torch.arange(tokens.shape[1], device=DEVICE)
-        out = (model or self.model)(input_ids=tokens, past_key_values=self.cache, use_cache=True, **named)
+        out = (self.model if model is None else model)(input_ids=tokens, past_key_values=self.cache, use_cache=True, **named)
         self.position.add_(tokens.shape[1])
         return out.logits[:, -1]
 

@@ -34,42 +34,33 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
 }
 
 /// Infinite where there is no answer.
-std::vector<double> times_of(MemberMeasurements& measurements, const DrawnPoint& point,
-                             const DrawnPoint& base, const MemberTimes& base_times,
+std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& candidate,
                              const std::vector<Workload>& shapes) {
-  const bool gpu = is_gpu(measurements);
-  const auto answer =
-      gpu ? measurements.time_in_turns(point.candidate, base.candidate, base_times.variant, shapes)
-          : measurements.time(point.candidate, shapes);
+  const auto answer = measurements.time(candidate, shapes, TimingCare::as_in_search);
   if (!answer || answer->times_ns.size() != shapes.size())
     return std::vector(shapes.size(), std::numeric_limits<double>::infinity());
-  std::vector<double> times_ns = answer->times_ns;
-  if (gpu)
-    for (std::size_t i = 0; i < shapes.size(); ++i) times_ns[i] *= base_times.times_ns[i];
-  return times_ns;
+  return answer->times_ns;
 }
 
 }  // namespace
 
 DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
-                         const std::vector<AxisValues>& timed, const std::vector<DrawnPoint>& points,
+                         const std::vector<AxisValues>& timed, const std::vector<Candidate>& points,
                          std::size_t base, std::uint64_t seed, const std::function<void()>& go_on) {
   DrawnTimes drawn;
-  std::vector<Workload> shapes = draw(measurements, problem, timed, points[base].candidate, seed);
+  std::vector<Workload> shapes = draw(measurements, problem, timed, points[base], seed);
   if (shapes.empty()) return drawn;
   go_on();
-  const auto times = measurements.time(points[base].candidate, shapes);
+  const auto times = measurements.time(points[base], shapes, TimingCare::as_in_search);
   const auto is_timed = [](double ns) { return std::isfinite(ns); };
   if (!times || times->times_ns.size() != shapes.size() || !std::ranges::all_of(times->times_ns, is_timed)) {
-    drawn.note =
-        fmt::format("the rule knows the timed shapes alone: {} was not timed on drawn ones{}",
-                    codegen::point_text(points[base].candidate), times ? ": " + times->outcome.message : "");
+    drawn.note = fmt::format("the rule knows the timed shapes alone: {} was not timed on drawn ones{}",
+                             codegen::point_text(points[base]), times ? ": " + times->outcome.message : "");
     return drawn;
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     go_on();
-    drawn.times_ns.push_back(i == base ? times->times_ns
-                                       : times_of(measurements, points[i], points[base], *times, shapes));
+    drawn.times_ns.push_back(i == base ? times->times_ns : times_of(measurements, points[i], shapes));
   }
   drawn.shapes = std::move(shapes);
   return drawn;

@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
+#include "core/tuning/plan_space.h"
 #include "db/sets/set_rows.h"
 
 namespace ak::app {
@@ -63,7 +64,7 @@ class SetMaking {
     report_.emulated = run_.target.kind == DeviceKind::emulator;
     {
       MemberMeasurements measurements(run_, config_, store_, set_, stop_);
-      measure(measurements, tuned.candidates);
+      measure(measurements, with_starts(std::move(tuned.candidates), measurements));
       learn(measurements);
       measure_regret(measurements);
     }
@@ -78,6 +79,22 @@ class SetMaking {
   }
   void tell(const std::string& line) const {
     if (!run_.quiet) print_stderr("{}\n", line);
+  }
+
+  /// The starts of the templates, too: they were chosen to be fast on many shapes together, where what is tuned here is
+  /// fast on those asked for. Not on the CPU device, whose costs they were not chosen by.
+  [[nodiscard]] std::vector<Candidate> with_starts(std::vector<Candidate> candidates,
+                                                   const MemberMeasurements& measurements) const {
+    if (measurements.device().kind != DeviceKind::cuda || !run_.tune) return candidates;
+    const Environment names = measurements.environment({});
+    for (Candidate one : run_.templates)
+      for (const TunableValues& start : one.plan.starts) {
+        one.tunables = start;
+        const auto same = [&](const Candidate& other) { return other.variant_hash() == one.variant_hash(); };
+        if (has_point(one.plan, names, start) && std::ranges::none_of(candidates, same))
+          candidates.push_back(one);
+      }
+    return candidates;
   }
 
   /// Every candidate on every timed shape.
@@ -101,8 +118,8 @@ class SetMaking {
 
   /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
   void measure_on_drawn(MemberMeasurements& measurements) {
-    std::vector<DrawnPoint> points;
-    for (const KnownCandidate& one : known_) points.push_back({one.candidate, one.times.variant});
+    std::vector<Candidate> points;
+    for (const KnownCandidate& one : known_) points.push_back(one.candidate);
     DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
                                      agent::derive_seed(seed_, kDrawnStream), [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));

@@ -83,11 +83,13 @@ std::vector<Workload> MemberMeasurements::timed_for(std::initializer_list<const 
 }
 
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
-                                                    const std::vector<Workload>& workloads) {
+                                                    const std::vector<Workload>& workloads, TimingCare care) {
   const std::vector<Workload> timed = timed_for({&candidate}, workloads);
   if (timed.empty())
     return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
-  const auto answer = answer_to(request_of(candidate, timed, Depth::time), "member");
+  EvaluationRequest request = request_of(candidate, timed, Depth::time);
+  if (care == TimingCare::as_in_search) request.changing_inputs = false;
+  const auto answer = answer_to(std::move(request), "member");
   if (!answer) return std::nullopt;
   const auto& [variant, result] = *answer;
   MemberTimes times{.variant = variant, .outcome = result.outcome, .times_ns = {}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -24,6 +25,10 @@ struct MemberTimes {
   std::vector<double> times_ns;  ///< by workload of the question; infinite where it does not take one
 };
 
+/// How a time is taken: on inputs that change from call to call, with warm caches too; or as searches do, in a quarter of
+/// the time.
+enum class TimingCare : std::uint8_t { full, as_in_search };
+
 /// Of an evaluation with a rival: its times over the rival's, by workload; infinite where there are no pairs.
 [[nodiscard]] std::vector<double> paired_ratios(const EvaluationResult& result,
                                                 const std::vector<Workload>& workloads);
@@ -45,7 +50,8 @@ class MemberMeasurements {
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
-                                                const std::vector<Workload>& workloads);
+                                                const std::vector<Workload>& workloads,
+                                                TimingCare care = TimingCare::full);
   /// Timed in turns with another one, on a GPU: `times_ns` are its times over those of the other, where both take a
   /// workload. Nothing as above. @param other has passed on all of these that it takes
   [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,

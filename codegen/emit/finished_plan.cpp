@@ -108,6 +108,7 @@ LaunchPlan finished_plan(const ProblemInstance& problem, const Candidate& candid
   for (const auto& [name, value] : problem.params)
     std::visit([&, &key = name](const auto& v) { plan.params[key] = v; }, value);
   plan.frozen = candidate.tunables;
+  plan.starts.clear();
   const Environment fixed = problem.environment({});
   Environment chosen = fixed;
   for (const auto& [name, value] : candidate.tunables) chosen[name] = value;

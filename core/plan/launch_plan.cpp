@@ -201,8 +201,8 @@ LaunchPlanEntry read_launch(const JsonReader& at) {
   return launch;
 }
 
-TunableValues read_frozen(const JsonReader& at, const std::vector<Tunable>& tunables) {
-  TunableValues frozen;
+TunableValues read_values(const JsonReader& at, const std::vector<Tunable>& tunables) {
+  TunableValues values;
   for (const auto& [name, value] : at.members()) {
     const auto found = std::find_if(tunables.begin(), tunables.end(),
                                     [&name = name](const Tunable& t) { return t.name == name; });
@@ -211,9 +211,16 @@ TunableValues read_frozen(const JsonReader& at, const std::vector<Tunable>& tuna
     if (std::find(found->values.begin(), found->values.end(), number) == found->values.end()) {
       value.fail(fmt::format("one of the values of {}", name));
     }
-    frozen[name] = number;
+    values[name] = number;
   }
-  return frozen;
+  return values;
+}
+
+/// A point: what is not named has its default.
+TunableValues read_start(const JsonReader& at, const std::vector<Tunable>& tunables) {
+  TunableValues values = read_values(at, tunables);
+  for (const Tunable& tunable : tunables) values.try_emplace(tunable.name, tunable.default_value);
+  return values;
 }
 
 /// Two things of one name would make an argument or an expression ambiguous.
@@ -266,11 +273,14 @@ void check_prepared(const JsonReader& at, const LaunchPlan& plan) {
 }
 
 LaunchPlan read_plan(const JsonReader& at) {
-  at.only({"format", "tunables", "constraints", "let", "time_terms", "workspace", "tensor_maps", "prepare",
-           "launches", "options", "problem", "params", "frozen"});
+  at.only({"format", "tunables", "starts", "constraints", "let", "time_terms", "workspace", "tensor_maps",
+           "prepare", "launches", "options", "problem", "params", "frozen"});
   LaunchPlan plan;
   if (const auto given = at.find("tunables")) {
     for (const auto& [name, value] : given->members()) plan.tunables.push_back(read_tunable(name, value));
+  }
+  if (const auto given = at.find("starts")) {
+    for (const JsonReader& item : given->items()) plan.starts.push_back(read_start(item, plan.tunables));
   }
   if (const auto given = at.find("constraints")) {
     for (const JsonReader& item : given->items()) plan.constraints.push_back(read_expression(item));
@@ -303,7 +313,7 @@ LaunchPlan read_plan(const JsonReader& at) {
     if (!given->json().is_object()) given->fail("an object");
     plan.params = given->json();
   }
-  if (const auto given = at.find("frozen")) plan.frozen = read_frozen(*given, plan.tunables);
+  if (const auto given = at.find("frozen")) plan.frozen = read_values(*given, plan.tunables);
   check_names(at, plan);
   check_prepared(at, plan);
   return plan;
@@ -401,6 +411,7 @@ Json to_json(const LaunchPlan& plan) {
   for (const Tunable& tunable : plan.tunables) {
     json["tunables"][tunable.name] = {{"values", tunable.values}, {"default", tunable.default_value}};
   }
+  for (const TunableValues& start : plan.starts) json["starts"].push_back(start);
   if (!plan.constraints.empty()) json["constraints"] = expressions_json(plan.constraints);
   if (!plan.let.empty()) json["let"] = Json::object();
   for (const auto& [name, expression] : plan.let) json["let"][name] = expression.text();

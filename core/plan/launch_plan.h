@@ -77,6 +77,8 @@ struct LaunchPlanEntry {
 /// .cu file (docs/candidate.md).
 struct LaunchPlan {
   std::vector<Tunable> tunables;
+  std::vector<TunableValues>
+      starts;  ///< whole points that a search tries after the default one, the best first
   std::vector<Expression> constraints;
   std::vector<std::pair<std::string, Expression>> let;  ///< in order; a later one may use an earlier one
   std::vector<Expression> time_terms;  ///< amounts that the time of a call is a sum of, each with a factor

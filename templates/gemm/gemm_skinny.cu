@@ -9,6 +9,14 @@
     "SHARE": {"values": [1, 2, 4], "default": 1},
     "PER_SM": {"values": [1, 2], "default": 1}
   },
+  "starts": [
+    {"STAGES": 12, "SPLIT_K": 8},
+    {"STAGES": 12, "SPLIT_K": 1},
+    {"BM": 128, "STAGES": 6, "SPLIT_K": 4},
+    {"BM": 32, "STAGES": 12, "SPLIT_K": 1},
+    {"BM": 32, "STAGES": 12, "SPLIT_K": 8},
+    {"BN": 128, "SPLIT_K": 1}
+  ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",

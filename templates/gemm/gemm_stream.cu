@@ -7,6 +7,9 @@
     "THREADS": {"values": [64, 128, 256, 512], "default": 512},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
+  "starts": [
+    {"LINES": 4}
+  ],
   "constraints": [
     "ARCH >= 80",
     "dtype in ['float16', 'bfloat16', 'float32', 'int8']",

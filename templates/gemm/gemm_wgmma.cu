@@ -11,6 +11,18 @@
     "STREAM_K": {"values": [0, 1], "default": 0},
     "GROUP": {"values": [1, 4, 8, 16], "default": 8}
   },
+  "starts": [
+    {"BM": 64, "BN": 128, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
+    {"CLUSTER": 1},
+    {"BN": 128, "PINGPONG": 1, "STAGES": 6, "CLUSTER": 1},
+    {"BM": 256, "BN": 192, "STAGES": 3, "CLUSTER": 1},
+    {"BN": 64, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
+    {"BN": 192, "PINGPONG": 1, "CLUSTER": 1},
+    {"BM": 64, "CONSUMERS": 1, "STAGES": 5, "STREAM_K": 1},
+    {"BM": 64, "BN": 64, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
+    {"BN": 128, "STAGES": 6, "STREAM_K": 1},
+    {"BM": 256, "BN": 128, "CLUSTER": 1}
+  ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",

@@ -257,6 +257,21 @@ TEST_CASE("first points come right after the template's own; those that it does 
   CHECK(result.leaders.size() == Champion::kKeptOfTemplate);
 }
 
+TEST_CASE("the starts of a template come next, each once and where its constraints hold") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  constrain(world.options.templates[0], "X != 5");
+  world.options.templates[0].plan.starts = {{{"X", 7}, {"Y", 3}}, {{"X", 5}, {"Y", 5}}, {{"X", 2}, {"Y", 2}}};
+  world.options.first_points = {{0, {{"X", 1}, {"Y", 1}}, "best"}, {0, {{"X", 7}, {"Y", 3}}, "best"}};
+  world.run();
+  const auto row = [&](std::size_t i) {
+    return std::pair(world.store.rows[i].arm, world.store.rows[i].point);
+  };
+  CHECK(row(2) == std::pair(std::string("best"), TunableValues{{"X", 7}, {"Y", 3}}));
+  CHECK(row(3) == std::pair(std::string("start"), TunableValues{{"X", 2}, {"Y", 2}}));
+  CHECK(row(4).first == "exhaustive");
+}
+
 TEST_CASE(
     "a resumed search tells every strategy what is known and evaluates the rest and the fastest again") {
   for (const Strategy* entry : strategies()) {

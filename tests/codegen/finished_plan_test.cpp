@@ -99,6 +99,13 @@ TEST_CASE("a launch that the point never does is left out, with what it alone us
   CHECK(codegen::finished_plan(*problem, candidate).launches.size() == before);
 }
 
+TEST_CASE("a finished plan has no starts: its point is chosen") {
+  const auto problem = instance_of("gemm", {{"dtype", "bf16"}});
+  const Candidate candidate = template_of(*problem, "gemm_wgmma.cu");
+  REQUIRE_FALSE(candidate.plan.starts.empty());
+  CHECK(codegen::finished_plan(*problem, candidate).starts.empty());
+}
+
 TEST_CASE("launches for sizes that no vector of one element leaves over are left out") {
   const auto problem = instance_of("softmax", {{"dtype", "float32"}});
   Candidate candidate = template_of(*problem, "softmax_registers.cu");

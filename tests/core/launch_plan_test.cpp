@@ -16,6 +16,7 @@ constexpr const char* kPlan = R"json({
     "BLOCK": {"values": [128, 256, 512], "default": 256},
     "FAST": {"values": [0, 1], "default": 0}
   },
+  "starts": [{"BLOCK": 512, "FAST": 0}, {"BLOCK": 128, "FAST": 1}],
   "constraints": ["N % 4 == 0"],
   "let": {"TILES": "ceil_div(N, BLOCK)", "HALF": "TILES // 2"},
   "workspace": [
@@ -252,6 +253,10 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
        "frozen.BLOCKS: expected the name of a tunable, got 2"},
       {R"([{"op": "replace", "path": "/frozen/BLOCK", "value": 2}])",
        "frozen.BLOCK: expected one of the values of BLOCK, got 2"},
+      {R"([{"op": "replace", "path": "/starts/1", "value": {"BLOCKS": 2}}])",
+       "starts[1].BLOCKS: expected the name of a tunable, got 2"},
+      {R"([{"op": "replace", "path": "/starts/1/FAST", "value": 2}])",
+       "starts[1].FAST: expected one of the values of FAST, got 2"},
       {R"([{"op": "add", "path": "/let/BLOCK", "value": 2}])", "let.BLOCK: the name of a tunable too"},
       {R"([{"op": "add", "path": "/let/a-b", "value": 2}])",
        "let.a-b: expected an identifier as name, got 2"},
@@ -283,6 +288,13 @@ TEST_CASE("a broken launch plan is refused with the field, what was expected and
     CHECK_THAT(result.error().message, Catch::StartsWith(row.message));
   }
   CHECK_FALSE(launch_plan_from_json(Json(nullptr)).ok());
+}
+
+TEST_CASE("what a start does not name has its default") {
+  Json json = valid_plan();
+  json["starts"] = parse_json(R"([{"FAST": 1}, {}])");
+  CHECK(plan_of(json).starts ==
+        std::vector<TunableValues>{{{"BLOCK", 256}, {"FAST", 1}}, {{"BLOCK", 256}, {"FAST", 0}}});
 }
 
 TEST_CASE("messages about a launch plan are one bounded line of UTF-8 whatever the plan holds") {
