@@ -7,6 +7,10 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"CACHE": 0, "THREADS": 128},
+    {"CACHE": 0, "ITEMS": 1, "THREADS": 128}
+  ],
   "constraints": [
     "VEC * ITEMS <= 16",
     "max(BLOCKS_PER_SM, 1) * THREADS * (32 + 5 * VEC * ITEMS) <= 65536"

@@ -8,6 +8,11 @@
     "STEP_KEYS": {"values": [32, 64, 96], "default": 32},
     "STAGES": {"values": [2, 3], "default": 2}
   },
+  "starts": [
+    {"KEY_GROUPS": 3, "QUERY_GROUPS": 2, "STAGES": 3, "STEP_KEYS": 96},
+    {"KEY_GROUPS": 2, "QUERY_GROUPS": 2, "STEP_KEYS": 96},
+    {"KEY_GROUPS": 2, "QUERY_GROUPS": 2, "STAGES": 3, "STEP_KEYS": 96}
+  ],
   "constraints": [
     "ARCH == 90",
     "COLUMNS == 128 or D > 64",

@@ -8,6 +8,14 @@
     "BLOCKS_PER_SM": {"values": [1, 2, 4, 8], "default": 4},
     "LAST_BLOCK": {"values": [0, 1], "default": 0}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 1, "STAGES": 4, "WARPS_K": 4},
+    {"BLOCKS_PER_SM": 2, "KEYS": 32, "WARPS_M": 2},
+    {"BLOCKS_PER_SM": 1, "WARPS_K": 8},
+    {"BLOCKS_PER_SM": 1, "KEYS": 32, "STAGES": 3, "WARPS_K": 4},
+    {"BLOCKS_PER_SM": 1, "KEYS": 32, "WARPS_K": 4},
+    {"BLOCKS_PER_SM": 1, "LAST_BLOCK": 1, "STAGES": 3, "WARPS_K": 4}
+  ],
   "constraints": [
     "ARCH >= (89 if dtype == 'float8_e4m3fn' else 80)",
     "WARPS_M * WARPS_K <= 8",

@@ -7,6 +7,11 @@
     "BLOCKS_PER_SM": {"values": [1, 2, 4, 8], "default": 2},
     "LAST_BLOCK": {"values": [0, 1], "default": 0}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 1, "CONSUMERS": 2},
+    {"BLOCKS_PER_SM": 1, "LAST_BLOCK": 1, "STAGES": 3},
+    {"BLOCKS_PER_SM": 1, "KEYS": 128}
+  ],
   "constraints": [
     "ARCH == 90",
     "dtype != 'float8_e4m3fn'",

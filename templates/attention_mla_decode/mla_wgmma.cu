@@ -8,6 +8,9 @@
     "LAST_BLOCK": {"values": [0, 1], "default": 0},
     "MERGE": {"values": [0, 1], "default": 0}
   },
+  "starts": [
+    {"CLUSTER": 2, "LAST_BLOCK": 1}
+  ],
   "constraints": [
     "ARCH == 90",
     "SHARED + 1024 <= 232448",

@@ -8,6 +8,12 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 2, "ELEMENTS": 32},
+    {"BLOCKS_PER_SM": 2, "ELEMENTS": 8, "ROWS_PER_BLOCK": 8, "THREADS_PER_ROW": 16},
+    {"BLOCKS_PER_SM": 1, "ELEMENTS": 32, "THREADS_PER_ROW": 512},
+    {"BLOCKS_PER_SM": 4}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",

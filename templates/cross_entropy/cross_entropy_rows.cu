@@ -7,6 +7,10 @@
     "CLUSTER": {"values": [1, 2, 4, 8], "default": 1},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"CACHE": 0, "ITEMS": 4, "ROWS_PER_BLOCK": 8, "THREADS_PER_ROW": 64},
+    {"ITEMS": 1}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 256 and CLUSTER == 1",

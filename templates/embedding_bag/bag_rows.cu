@@ -5,6 +5,11 @@
     "THREADS": {"values": [64, 128, 256, 512], "default": 128},
     "ITEMS": {"values": [1, 2, 4, 8, 16], "default": 8}
   },
+  "starts": [
+    {"ITEMS": 2, "LANES": 16, "THREADS": 64},
+    {"ITEMS": 4, "LANES": 8},
+    {"ITEMS": 2, "LANES": 8, "THREADS": 256}
+  ],
   "constraints": ["THREADS * ITEMS <= 4096"],
   "let": {
     "VEC": "16 // sizeof_table if H * sizeof_table % 16 == 0 else 1"

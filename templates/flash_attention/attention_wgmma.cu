@@ -9,6 +9,14 @@
     "PINGPONG": {"values": [0, 1], "default": 1},
     "BUFFERS": {"values": [1, 2], "default": 1}
   },
+  "starts": [
+    {"BN": 128, "BUFFERS": 2, "PINGPONG": 0, "STAGES": 3},
+    {"BN": 160, "BUFFERS": 2, "PINGPONG": 0},
+    {"BUFFERS": 2, "CONSUMERS": 3},
+    {"BN": 128, "BUFFERS": 2, "CONSUMERS": 3, "STAGES": 3},
+    {"BN": 96},
+    {"BN": 80, "BUFFERS": 2, "CONSUMERS": 3}
+  ],
   "constraints": [
     "ARCH == 90",
     "PINGPONG == 0 or CONSUMERS > 1",

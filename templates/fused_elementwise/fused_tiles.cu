@@ -8,6 +8,10 @@
     "FAST": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4, 8], "default": 0}
   },
+  "starts": [
+    {"BLOCK": 64, "CACHE": 0},
+    {"BLOCK": 512, "CACHE": 0, "UNROLL": 1, "VEC_BYTES": 8}
+  ],
   "constraints": [
     "VEC_BYTES >= 4 * sizeof_x or dropout == 'none'",
     "BLOCK * max(BLOCKS_PER_SM, 1) <= 2048",

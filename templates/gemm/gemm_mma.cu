@@ -10,6 +10,11 @@
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
     "GROUP": {"values": [1, 4, 8], "default": 8}
   },
+  "starts": [
+    {"BK_BYTES": 128, "BM": 256, "GROUP": 1},
+    {"BK_BYTES": 128, "BM": 64, "BN": 64, "SPLIT_K": 2, "STAGES": 4, "WM": 32, "WN": 32},
+    {"BM": 64, "SPLIT_K": 8, "STAGES": 4, "WM": 32, "WN": 32}
+  ],
   "constraints": [
     "ARCH >= 80",
     "dtype != 'float32' or precision == 'tf32'",

@@ -11,6 +11,10 @@
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
+  "starts": [
+    {"BM": 256, "BN": 64, "TM": 8},
+    {"BM": 256, "BN": 128, "TM": 8, "TN": 16}
+  ],
   "constraints": [
     "dtype == 'float32' and precision == 'ieee' or dtype in ['float8_e4m3fn', 'float8_e5m2']",
     "BM // TM % 8 == 0 and BN // TN % 8 == 0",

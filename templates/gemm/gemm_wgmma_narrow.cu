@@ -13,6 +13,9 @@
     "GROUP": {"values": [4, 8, 64], "default": 8},
     "ROUND": {"values": [0, 1], "default": 0}
   },
+  "starts": [
+    {"BN": 256, "GROUP": 64, "ROUND": 1, "STAGES": 4}
+  ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['int8', 'float8_e4m3fn', 'float8_e5m2'] or dtype == 'float32' and precision == 'tf32'",

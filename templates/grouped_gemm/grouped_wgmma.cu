@@ -9,6 +9,11 @@
     "SHARE": {"values": [0, 1], "default": 0},
     "GROUP": {"values": [1, 4, 8, 16], "default": 8}
   },
+  "starts": [
+    {"BN": 256, "GROUP": 4},
+    {"GROUP": 16, "SHARE": 1, "STAGES": 5},
+    {"BN": 256}
+  ],
   "constraints": [
     "ARCH == 90",
     "BM // CONSUMERS >= 64",

@@ -7,6 +7,11 @@
     "VEC_BYTES": {"values": [8, 16], "default": 16},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"ELEMENTS": 16, "THREADS": 1024},
+    {"CACHE": 0, "THREADS": 128},
+    {"LONG_ELEMENTS": 16, "THREADS": 128}
+  ],
   "constraints": ["THREADS * (ELEMENTS * (4 + sizeof_x) // 4 + 24) <= 65536"],
   "let": {
     "VEC": "VEC_BYTES // sizeof_x",

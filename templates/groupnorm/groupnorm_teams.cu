@@ -7,6 +7,9 @@
     "BLOCKS_PER_SM": {"values": [1, 2], "default": 2},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 1, "CACHE": 0, "SHARE_KB": 48, "THREADS": 1024}
+  ],
   "constraints": [
     "STAGES * SHARE_KB * BLOCKS_PER_SM <= 216",
     "THREADS * BLOCKS_PER_SM <= 1024"

@@ -8,6 +8,13 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 1, "CACHE": 0, "ELEMENTS": 8, "THREADS_PER_ROW": 32},
+    {"BLOCKS_PER_SM": 4, "CACHE": 0, "ELEMENTS": 8, "ROWS_PER_BLOCK": 16, "THREADS_PER_ROW": 16, "VEC_BYTES": 8},
+    {"CACHE": 0, "ROWS_PER_BLOCK": 1, "THREADS_PER_ROW": 256},
+    {"CACHE": 0, "ELEMENTS": 32, "ROWS_PER_BLOCK": 8, "THREADS_PER_ROW": 16},
+    {"BLOCKS_PER_SM": 1, "CACHE": 0, "ROWS_PER_BLOCK": 16, "THREADS_PER_ROW": 64, "VEC_BYTES": 8}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",

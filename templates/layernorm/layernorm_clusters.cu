@@ -7,6 +7,9 @@
     "VEC_BYTES": {"values": [8, 16], "default": 16},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"CACHE": 0, "ELEMENTS": 32, "THREADS": 1024}
+  ],
   "constraints": ["ARCH >= 90"],
   "let": {
     "VEC": "VEC_BYTES // sizeof_x",

@@ -8,6 +8,9 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 1, "ROWS_PER_BLOCK": 2, "THREADS_PER_ROW": 128}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",

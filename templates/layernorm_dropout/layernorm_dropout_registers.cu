@@ -8,6 +8,12 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"CACHE": 0, "ROWS_PER_BLOCK": 2, "THREADS_PER_ROW": 64},
+    {"BLOCKS_PER_SM": 1, "CACHE": 0, "ELEMENTS": 32, "THREADS_PER_ROW": 128},
+    {"CACHE": 0, "ELEMENTS": 8, "THREADS_PER_ROW": 1024},
+    {"BLOCKS_PER_SM": 2, "CACHE": 0, "ELEMENTS": 32, "THREADS_PER_ROW": 128, "VEC_BYTES": 8}
+  ],
   "constraints": [
     "VEC_BYTES >= 4 * sizeof_x",
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",

@@ -11,6 +11,10 @@
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
+  "starts": [
+    {"BK": 128, "STAGES": 3},
+    {"STAGES": 6}
+  ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",

@@ -9,6 +9,9 @@
     "STAGES": {"values": [4, 5], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
+  "starts": [
+    {"BM": 64, "BN": 256, "SPLIT_K": 2, "STAGES": 5, "WARPS_K": 2, "WN": 64}
+  ],
   "constraints": [
     "ARCH >= 89",
     "scales != 'block' or BK == 128",

@@ -12,6 +12,9 @@
     "GROUP": {"values": [1, 8], "default": 8},
     "PROMOTE": {"values": [0, 1, 4], "default": 1}
   },
+  "starts": [
+    {"BM": 192, "PROMOTE": 0}
+  ],
   "constraints": [
     "ARCH == 90",
     "scales != 'block' or PROMOTE == 1 and BK == 128",

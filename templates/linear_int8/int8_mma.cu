@@ -9,6 +9,10 @@
     "STAGES": {"values": [4, 5], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
+  "starts": [
+    {"BK": 256, "STAGES": 5, "WARPS_K": 4, "WN": 64},
+    {"BM": 64, "BN": 256, "WARPS_K": 2, "WN": 64}
+  ],
   "constraints": [
     "ARCH >= 80",
     "BN // WN * WARPS_K in [4, 8]",

@@ -11,6 +11,10 @@
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
+  "starts": [
+    {"CONSUMERS": 1, "SPLIT_K": 2, "STAGES": 8},
+    {"BM": 256}
+  ],
   "constraints": [
     "ARCH == 90",
     "BLOCKS * (BM // 2 + 16) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",

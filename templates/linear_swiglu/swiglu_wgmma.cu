@@ -11,6 +11,9 @@
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
+  "starts": [
+    {"CONSUMERS": 3}
+  ],
   "constraints": [
     "ARCH == 90",
     "BLOCKS * (BM // 2 + 8) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",

@@ -9,6 +9,10 @@
     "STAGES": {"values": [4, 5], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1}
   },
+  "starts": [
+    {"BK": 256, "BN": 256, "SPLIT_K": 8, "WARPS_K": 1, "WN": 64},
+    {"BM": 64, "BN": 64, "SPLIT_K": 2}
+  ],
   "constraints": [
     "ARCH >= 80",
     "BN // WN * WARPS_K in [4, 8]",

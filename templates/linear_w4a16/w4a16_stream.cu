@@ -8,6 +8,11 @@
     "WARPS_K": {"values": [8, 16, 32], "default": 16},
     "SPLIT_K": {"values": [1, 2, 4], "default": 1}
   },
+  "starts": [
+    {"SPLIT_K": 2, "STRIPS": 4, "WARPS_K": 8},
+    {"GROUPS": 1, "ROWS": 16},
+    {"ROWS": 16, "SPLIT_K": 2, "STRIPS": 4, "WARPS_K": 8}
+  ],
   "constraints": [
     "ARCH >= 90",
     "WARPS_N * WARPS_K <= 32",

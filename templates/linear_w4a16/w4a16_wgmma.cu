@@ -11,6 +11,11 @@
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
+  "starts": [
+    {"BK": 256, "BM": 8, "CONSUMERS": 4, "K_GROUPS": 4, "SPLIT_K": 2, "STAGES": 8},
+    {"BK": 256, "K_GROUPS": 2, "SPLIT_K": 2, "STAGES": 8},
+    {"BM": 128, "CONSUMERS": 1, "SPLIT_K": 2}
+  ],
   "constraints": [
     "ARCH == 90",
     "BLOCKS * (BM // 2 + 32) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",

@@ -8,6 +8,9 @@
     "HOLD": {"values": [0, 1], "default": 1},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 3}
+  ],
   "constraints": ["ARCH >= 90", "(THREADS + 32) * BLOCKS_PER_SM * (24 + 16 * ITEMS) <= 65536", "store == 'same'"],
   "let": {
     "ROW": "N * sizeof_x",

@@ -8,6 +8,11 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4], "default": 0}
   },
+  "starts": [
+    {"CACHE": 0, "ROWS_PER_BLOCK": 2, "THREADS_PER_ROW": 64},
+    {"CACHE": 0, "VEC_BYTES": 8},
+    {"CACHE": 0, "ELEMENTS": 8, "THREADS_PER_ROW": 1024}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 128",

@@ -7,6 +7,9 @@
     "UNROLL": {"values": [1, 2, 4, 8], "default": 4},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"CACHE": 0, "ROWS_PER_BLOCK": 4, "VEC_BYTES": 8}
+  ],
   "constraints": [
     "THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "VEC_BYTES // (4 if dtype == 'float32' else 2) * UNROLL <= 64",

@@ -7,6 +7,11 @@
     "VEC_BYTES": {"values": [8, 16], "default": 16},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"HEADS": 4, "THREADS": 64, "VEC_BYTES": 8},
+    {"THREADS": 256, "VEC_BYTES": 8},
+    {"CACHE": 0, "HEADS": 1, "THREADS": 32, "TOKENS": 2}
+  ],
   "constraints": [
     "64 <= THREADS * TOKENS <= 1024",
     "HEADS * VEC_BYTES <= 64",

@@ -6,6 +6,12 @@
     "ITEMS": {"values": [1, 2, 4, 8], "default": 4},
     "PARTS": {"values": [1, 4, 16, 64], "default": 16}
   },
+  "starts": [
+    {"ITEMS": 1, "PARTS": 1, "ROWS_PER_BLOCK": 16, "THREADS_PER_ROW": 16},
+    {"ITEMS": 2, "ROWS_PER_BLOCK": 1, "THREADS_PER_ROW": 512},
+    {"ITEMS": 2, "THREADS_PER_ROW": 256},
+    {"PARTS": 64, "ROWS_PER_BLOCK": 8, "THREADS_PER_ROW": 16}
+  ],
   "constraints": ["128 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 512"],
   "let": {
     "SPLIT": "min(PARTS, ceil_div(N, 512 * ITEMS)) if M < SM_COUNT else 1",

@@ -7,6 +7,9 @@
     "BLOCKS_PER_SM": {"values": [1, 2, 3, 4], "default": 2},
     "CACHE": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"BLOCKS_PER_SM": 3}
+  ],
   "constraints": ["ARCH >= 90", "(THREADS + 32) * BLOCKS_PER_SM * (24 + 4 * ITEMS) <= 65536"],
   "let": {
     "ROW": "N * sizeof_x",

@@ -8,6 +8,9 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "FAST_EXP": {"values": [0, 1], "default": 1}
   },
+  "starts": [
+    {"CACHE": 0}
+  ],
   "constraints": [
     "64 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 1024",
     "ROWS_PER_BLOCK == 1 or THREADS_PER_ROW <= 256",

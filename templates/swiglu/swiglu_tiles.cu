@@ -8,6 +8,10 @@
     "FAST": {"values": [0, 1], "default": 1},
     "BLOCKS_PER_SM": {"values": [0, 1, 2, 4, 8], "default": 0}
   },
+  "starts": [
+    {"BLOCK": 64, "CACHE": 0},
+    {"VEC_BYTES": 8}
+  ],
   "constraints": ["BLOCK * max(BLOCKS_PER_SM, 1) <= 2048", "BLOCK * max(BLOCKS_PER_SM, 1) * (UNROLL * VEC_BYTES // 2 + 24) <= 65536"],
   "let": {
     "WIDTH": "VEC_BYTES // sizeof_x // (2 if layout == 'interleaved' else 1)",

@@ -8,6 +8,11 @@
     "CACHE": {"values": [0, 1], "default": 1},
     "ALONG_OUT": {"values": [0, 1], "default": 0}
   },
+  "starts": [
+    {"WORDS": 8},
+    {"CACHE": 0, "WORDS": 8},
+    {"THREADS": 128, "WORDS": 8}
+  ],
   "constraints": [
     "TILE_IN * TILE_OUT * sizeof_x <= 49152",
     "TILE_IN * TILE_OUT % (16 * THREADS) == 0",
