@@ -126,6 +126,16 @@ const std::map<std::string, Read>& keys() {
       {"patience", read_budget<&Budgets::patience>},
       {"stop_when_done",
        [](Config& c, const JsonReader& at) { c.budgets.least_gain = quantity_in(at, kPercent) / 100; }},
+      {"agent_minutes",
+       [](Config& c, const JsonReader& at) {
+         c.llm.agents.most_time = time_limit(quantity_in(at, kMinutes) * 60);
+       }},
+      {"agent_evaluations",
+       [](Config& c, const JsonReader& at) {
+         c.llm.agents.most_evaluations = integer_in(at, kAgentEvaluations);
+       }},
+      {"agent_cost_usd",
+       [](Config& c, const JsonReader& at) { c.llm.agents.most_usd = quantity_in(at, kDollars); }},
       {"max_tokens", read_budget<&Budgets::max_tokens>},
       {"max_cost_usd",
        [](Config& c, const JsonReader& at) { c.budgets.max_cost_usd = quantity_in(at, kDollars); }},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/worker_main.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -13,6 +14,7 @@
 #include "runtime/build/compile_worker.h"
 #include "runtime/fleet/tcp_socket.h"
 #include "runtime/fleet/worker_link.h"
+#include "runtime/process/keeper.h"
 #include "runtime/process/sandbox.h"
 #include "runtime/process/worker_protocol.h"
 #include "runtime/reference/reference_worker.h"
@@ -66,6 +68,13 @@ int as_reference() {
   return become_reference_process();
 }
 
+/// A keeper runs a program of the user's and has no channel either: "--role keeper -- PROGRAM ARGUMENTS".
+constexpr std::array<std::string_view, 3> kKeeperWords{"--role", "keeper", "--"};
+bool is_keeper(std::span<const std::string> arguments) {
+  return arguments.size() > kKeeperWords.size() &&
+         std::equal(kKeeperWords.begin(), kKeeperWords.end(), arguments.begin());
+}
+
 /// One of the two ends of a worker elsewhere: no candidate runs in this process (docs/fleet.md).
 int link(const Options& options) {
   const std::string &listen = options.at("--listen"), &connect = options.at("--connect");
@@ -85,6 +94,7 @@ int serve(const Role& role, MakeLaunchProfiler make_profiler) {
 }  // namespace
 
 int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
+  const bool keeper = is_keeper(arguments);
   const auto options = options_in(arguments);
   const std::string name = options ? options->at("--role") : "";
   const bool reference = name == kReferenceRole;
@@ -92,7 +102,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
   const bool linked = options && !options->at("--token-file").empty() &&
                       (options->at("--connect").empty() ? role != nullptr && !options->at("--listen").empty()
                                                         : name.empty() && options->at("--listen").empty());
-  if (!linked && role == nullptr && !reference) {
+  if (!linked && role == nullptr && !reference && !keeper) {
     std::fputs(
         "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, "
         "docs/fleet.md)\n"
@@ -103,6 +113,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
     return static_cast<int>(ExitCode::usage);
   }
   try {
+    if (keeper) return keep_program(arguments.subspan(kKeeperWords.size()));
     if (linked) return link(*options);
     return reference ? as_reference() : serve(*role, make_profiler);
   } catch (const Error& error) {
