@@ -14,8 +14,8 @@
 #include "runtime/build/compile_worker.h"
 #include "runtime/fleet/tcp_socket.h"
 #include "runtime/fleet/worker_link.h"
-#include "runtime/process/keeper.h"
 #include "runtime/process/sandbox.h"
+#include "runtime/process/supervisor.h"
 #include "runtime/process/worker_protocol.h"
 #include "runtime/reference/reference_worker.h"
 #include "runtime/worker/counter_probe.h"
@@ -68,11 +68,11 @@ int as_reference() {
   return become_reference_process();
 }
 
-/// A keeper runs a program of the user's and has no channel either: "--role keeper -- PROGRAM ARGUMENTS".
-constexpr std::array<std::string_view, 3> kKeeperWords{"--role", "keeper", "--"};
-bool is_keeper(std::span<const std::string> arguments) {
-  return arguments.size() > kKeeperWords.size() &&
-         std::equal(kKeeperWords.begin(), kKeeperWords.end(), arguments.begin());
+/// A supervisor runs a program of the user's and has no channel either: "--role supervisor -- PROGRAM ARGUMENTS".
+constexpr std::array<std::string_view, 3> kSupervisorWords{"--role", "supervisor", "--"};
+bool is_supervisor(std::span<const std::string> arguments) {
+  return arguments.size() > kSupervisorWords.size() &&
+         std::equal(kSupervisorWords.begin(), kSupervisorWords.end(), arguments.begin());
 }
 
 /// One of the two ends of a worker elsewhere: no candidate runs in this process (docs/fleet.md).
@@ -94,7 +94,7 @@ int serve(const Role& role, MakeLaunchProfiler make_profiler) {
 }  // namespace
 
 int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
-  const bool keeper = is_keeper(arguments);
+  const bool supervisor = is_supervisor(arguments);
   const auto options = options_in(arguments);
   const std::string name = options ? options->at("--role") : "";
   const bool reference = name == kReferenceRole;
@@ -102,7 +102,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
   const bool linked = options && !options->at("--token-file").empty() &&
                       (options->at("--connect").empty() ? role != nullptr && !options->at("--listen").empty()
                                                         : name.empty() && options->at("--listen").empty());
-  if (!linked && role == nullptr && !reference && !keeper) {
+  if (!linked && role == nullptr && !reference && !supervisor) {
     std::fputs(
         "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, "
         "docs/fleet.md)\n"
@@ -113,7 +113,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
     return static_cast<int>(ExitCode::usage);
   }
   try {
-    if (keeper) return keep_program(arguments.subspan(kKeeperWords.size()));
+    if (supervisor) return supervise_program(arguments.subspan(kSupervisorWords.size()));
     if (linked) return link(*options);
     return reference ? as_reference() : serve(*role, make_profiler);
   } catch (const Error& error) {

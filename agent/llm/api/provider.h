@@ -39,7 +39,7 @@ struct LlmCommand {
 /// What a coding agent works with, and how far it may go with one question (docs/coding_agents.md).
 struct CodingAgentSettings {
   std::filesystem::path
-      program;  ///< alphakernel: its keeper and its MCP server; empty: no agent can be asked
+      program;  ///< alphakernel: its supervisor and its MCP server; empty: no agent can be asked
   std::filesystem::path database;                                 ///< that its queries read
   std::string contract;                                           ///< how a kernel file is written
   std::string device;                                             ///< --device of what it profiles

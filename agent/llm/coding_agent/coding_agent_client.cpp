@@ -21,7 +21,7 @@ namespace ak::agent {
 namespace {
 
 constexpr std::size_t kKeptOutputBytes = 64u << 10;  // the end of what it printed, kept with the call; chosen
-constexpr int kNotStarted = 127;                     // a keeper's exit code, as shells say it
+constexpr int kNotStarted = 127;                     // a supervisor's exit code, as shells say it
 constexpr std::string_view kSourceBegin = "/* alphakernel";
 /// Tools that run kernels beside `evaluate`, which the server runs itself once the search allows it.
 constexpr std::array<std::string_view, 2> kAllowed{"profile", "explain"};
@@ -39,7 +39,7 @@ std::string how_it_ended(const ProgramOutput& output, const CodingAgentSettings&
   if (output.failure && output.failure->fault == LlmFault::timeout)
     return fmt::format("the agent was ended after {}", minutes_text(settings.most_time));
   if (output.failure) return fmt::format("the agent was ended: {}", output.failure->message);
-  if (!output.exit_code) return "the agent's keeper was killed";
+  if (!output.exit_code) return "the agent's supervisor was killed";
   constexpr int kSignalled = 128;
   if (*output.exit_code > kSignalled)
     return fmt::format("the agent was killed by signal {}", *output.exit_code - kSignalled);
@@ -81,7 +81,7 @@ LlmReply CodingAgentClient::ask(const LlmRequest& request, const std::atomic<boo
       const std::lock_guard lock(mutex_);
       work_.emplace(folder.path());
     }
-    ProgramCall call{.argv = {settings_.program.string(), "worker", "--role", "keeper", "--"},
+    ProgramCall call{.argv = {settings_.program.string(), "worker", "--role", "supervisor", "--"},
                      .environment = set_variables(agent_.environment),
                      .folder = folder.path(),
                      .input = read_end.get(),

@@ -18,7 +18,7 @@ namespace ak::agent {
 
 /// Has a coding agent answer: a program of the user's that works in a folder of its own, tries kernels with the tools
 /// of an MCP server, whose evaluations the search makes (take_trial), and leaves its answer as a file. It is a child
-/// process with a keeper, which ends it with all that it started when its time is up, the call is cancelled, or this
+/// process with a supervisor, which ends it with all that it started when its time is up, the call is cancelled, or this
 /// process ends. An agent that leaves no answer that can be taken has answered with the fastest kernel that passed.
 class CodingAgentClient final : public LlmClient {
  public:

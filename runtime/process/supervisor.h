@@ -11,6 +11,6 @@ namespace ak::runtime {
 /// whatever way, everything is killed. The program reads nothing, gains no privileges, leaves no core dump and writes no
 /// file above a gigabyte. To be called in a process of its own without threads, started for that.
 /// Returns the program's exit code, 128 + the signal that ended it, kExitNotStarted, or 137 without a lifeline.
-[[nodiscard]] int keep_program(std::span<const std::string> argv);
+[[nodiscard]] int supervise_program(std::span<const std::string> argv);
 
 }  // namespace ak::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/process/keeper.h"
+#include "runtime/process/supervisor.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ void end_everything(pid_t program) {
   }
 }
 
-[[noreturn]] void become_kept(pid_t parent, char* const* argv) {
+[[noreturn]] void become_supervised(pid_t parent, char* const* argv) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kExitNotStarted);
@@ -89,8 +89,8 @@ std::optional<int> exit_code_of(pid_t program) {
 
 }  // namespace
 
-int keep_program(std::span<const std::string> argv) {
-  AK_ASSERT(!argv.empty(), "a program is kept");
+int supervise_program(std::span<const std::string> argv) {
+  AK_ASSERT(!argv.empty(), "a program is supervised");
   forbid_core_dumps();
   const rlimit files{.rlim_cur = kFileBytes, .rlim_max = kFileBytes};
   ::setrlimit(RLIMIT_FSIZE, &files);
@@ -107,7 +107,7 @@ int keep_program(std::span<const std::string> argv) {
   pointers.push_back(nullptr);
   const pid_t self = ::getpid(), program = ::fork();
   if (program < 0) fail(ExitCode::environment, "starting {}: {}", argv.front(), std::strerror(errno));
-  if (program == 0) become_kept(self, pointers.data());
+  if (program == 0) become_supervised(self, pointers.data());
   ::setpgid(program, program);  // whichever of the two calls comes first
   for (;;) {
     pollfd end{.fd = lifeline.get(), .events = POLLIN, .revents = 0};
