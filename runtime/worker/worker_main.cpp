@@ -68,11 +68,12 @@ int as_reference() {
   return become_reference_process();
 }
 
-/// A supervisor runs a program of the user's and has no channel either: "--role supervisor -- PROGRAM ARGUMENTS".
-constexpr std::array<std::string_view, 3> kSupervisorWords{"--role", "supervisor", "--"};
+/// A supervisor runs a program of the user's and has no channel either.
+constexpr std::array<std::string_view, 2> kSupervisorWords{"--role", "supervisor"};
 bool is_supervisor(std::span<const std::string> arguments) {
   return arguments.size() > kSupervisorWords.size() &&
-         std::equal(kSupervisorWords.begin(), kSupervisorWords.end(), arguments.begin());
+         std::equal(kSupervisorWords.begin(), kSupervisorWords.end(), arguments.begin()) &&
+         is_supervisors_order(arguments.subspan(kSupervisorWords.size()));
 }
 
 /// One of the two ends of a worker elsewhere: no candidate runs in this process (docs/fleet.md).
