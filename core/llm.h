@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/launch_plan.h"
 #include "core/text/json.h"
 
 namespace ak {
@@ -109,6 +110,8 @@ struct LlmReply {
 struct LlmTrial {
   std::uint64_t ticket = 0;
   std::string text;  ///< in one of the forms of an answer
+  /// Of an earlier process of the search: `text` is the kernel's file, with these values.
+  std::optional<TunableValues> tunables = {};
 };
 
 /// One question, one answer. Failures are values. May be called from any thread, by one at a time.

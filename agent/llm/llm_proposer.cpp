@@ -27,6 +27,17 @@ Candidate unusable(const std::string& name, const std::string& source) {
   return {.name = name + ".cu", .source = source.substr(0, kMaxCandidateBytes), .plan = {}, .tunables = {}};
 }
 
+Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent, const std::string& name) {
+  if (trial.tunables) {
+    Result<Candidate> known = parse_candidate(name + ".cu", trial.text);
+    if (known) known->tunables = *trial.tunables;
+    return known;
+  }
+  auto read = read_answer(trial.text, parent, name, 1);
+  if (!read) return read.error();
+  return std::move(read.value().front().candidate);
+}
+
 /// What came of a kernel, for the agent that tries it.
 Json trial_json(const Attempt& attempt, const Attempt& parent) {
   Json json{{"passed", attempt.passed}, {"variant", attempt.variant}, {"outcome", attempt.outcome}};
@@ -67,6 +78,10 @@ bool LlmProposer::working() const {
 
 bool LlmProposer::thinking() const {
   return std::ranges::any_of(exchanges_, [](const auto& exchange) { return exchange->call.in_flight(); });
+}
+
+bool LlmProposer::awaits_results() const {
+  return std::ranges::any_of(exchanges_, [](const auto& exchange) { return !exchange->tried.empty(); });
 }
 
 bool LlmProposer::resting() const { return exchanges_.empty() && offers_.empty() && models_.resting(); }
@@ -253,12 +268,11 @@ void LlmProposer::take_trials(Exchange& exchange) {
 void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
   LlmClient& client = *options_.models[exchange.model].client;
   const Attempt& parent = exchange.question.parent;
-  auto read = read_answer(trial.text, parent.candidate,
-                          fmt::format("llm_{}_trial_{}", exchange.call.number, trial.ticket), 1);
+  auto read =
+      read_trial(trial, parent.candidate, fmt::format("llm_{}_trial_{}", exchange.call.number, ++trials_));
   if (!read) return client.answer_trial(trial.ticket, {{"refused", read.error().message}});
-  ProposedCandidate& one = read.value().front();
-  if (!one.candidate) return client.answer_trial(trial.ticket, {{"refused", one.candidate.error().message}});
-  const std::string hash = one.candidate->variant_hash();
+  Candidate& candidate = read.value();
+  const std::string hash = candidate.variant_hash();
   if (const auto known = exchange.measured.find(hash); known != exchange.measured.end())
     return client.answer_trial(trial.ticket, trial_json(known->second, parent));
   const bool under_way = exchange.tried.contains(hash);
@@ -267,8 +281,8 @@ void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
     return client.answer_trial(trial.ticket, {{"refused", "the search has no evaluations left: answer now"}});
   exchange.tried[hash].push_back(trial.ticket);
   if (under_way) return;
-  credited_.try_emplace(one.source, exchange.credited);
-  offers_.push_back(offer_of(exchange, std::move(one.candidate).value()));
+  credited_.try_emplace(candidate.source, exchange.credited);
+  offers_.push_back(offer_of(exchange, std::move(candidate)));
 }
 
 /// Its result is the exchange's, too.

@@ -35,6 +35,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] bool working() const override;
   [[nodiscard]] bool resting() const override;
   [[nodiscard]] bool thinking() const override;
+  [[nodiscard]] bool awaits_results() const override;
   void wait(std::chrono::milliseconds most) override;
   [[nodiscard]] bool is_suspended() const override { return suspended_; }
   void stop(std::string_view why) override;
@@ -110,6 +111,7 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
+  int trials_ = 0;         ///< of coding agents, for their names
   std::int64_t room_ = 0;  ///< as poll() was told
   bool answered_ = false;  ///< once, by any model
   bool suspended_ = false;

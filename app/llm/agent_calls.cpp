@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/llm/agent_calls.h"
 
+#include <array>
+#include <utility>
+
 #include "agent/llm/coding_agent/trial_files.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
@@ -32,22 +35,17 @@ Json ask(const fs::path& folder, const Json& request) {
   return answer;
 }
 
-/// What the request leaves open, from question.json. Whether the problem's audit is needed was decided for the search.
-void add_subject(const fs::path& folder, bool profiles, Json& request) {
-  request["unaudited"] = true;
+/// Where the search runs its kernels, and on what. Whether the problem's audit is needed was decided for the search.
+void add_target(const fs::path& folder, Json& request) {
   const Json question = try_parse_json(read_file(folder / "question.json", kMaxQuestionBytes));
   if (!question.is_object()) fail(ExitCode::bad_input, "question.json is no question");
-  const auto add = [&](const char* name, const char* from) {
-    if (request.contains(name) || !question.contains(from) || question[from] == "") return;
-    request[name] = question[from];
-  };
-  // A stored kernel is explained from what is stored: with a device it would be evaluated again.
-  if (request.contains("variant") && !profiles) return;
-  add("device", "device_option");
-  add("arch", "arch");
-  if (request.contains("variant") || request.contains("problem")) return;
-  add("problem", "problem");
-  add("params", "params");
+  constexpr std::array kNames{std::pair{"device", "device_option"}, std::pair{"arch", "arch"}};
+  for (const auto& [name, from] : kNames)
+    if (question.contains(from) && question[from] != "") request[name] = question[from];
+  // Of several they are the problem's own, which the profile chooses from.
+  const Json shapes = question.value("shapes", Json());
+  if (shapes.is_array() && shapes.size() == 1) request["shape"] = shapes.front();
+  request["unaudited"] = true;
 }
 
 }  // namespace
@@ -60,11 +58,10 @@ operations::Answer evaluate_for_agent(const fs::path& folder, const Json& reques
 
 operations::Answer run_for_agent(const fs::path& folder, const operations::Operation& operation, Json request,
                                  const operations::Context& context, const operations::Callbacks& callbacks) {
-  if (operation.effects.uses_device) {
-    if (request.value("ablate", false))
-      fail(ExitCode::usage, "an ablation evaluates many kernels: evaluate those that you want to know");
+  // What is stored is explained from what is stored: with a device it would be evaluated again.
+  if (operation.name == "profile") {
     static_cast<void>(ask(folder, {{"tool", operation.name}}));
-    add_subject(folder, operation.name == "profile", request);
+    add_target(folder, request);
   }
   return operations::call(operation, request, context, callbacks);
 }

@@ -12,8 +12,8 @@ namespace ak::app {
 /// Error(usage) for a request that is none, Error(bad_input) where the question is over.
 [[nodiscard]] operations::Answer evaluate_for_agent(const std::filesystem::path& folder, const Json& request);
 
-/// A call of another tool that runs kernels: counted by the search, then done here, for the question's problem and
-/// device where the request names none. Throws as the operation does, too.
+/// A call of another tool, done here: a profile is counted by the search first, and made on its device. Throws as the
+/// operation does, too.
 [[nodiscard]] operations::Answer run_for_agent(const std::filesystem::path& folder,
                                                const operations::Operation& operation, Json request,
                                                const operations::Context& context,

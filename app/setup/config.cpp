@@ -8,6 +8,7 @@
 #include <map>
 
 #include "agent/llm/api/batch_client.h"
+#include "agent/llm/coding_agent/agent_program.h"
 #include "app/setup/option_ranges.h"
 #include "core/error.h"
 #include "core/text/format_version.h"
@@ -44,8 +45,11 @@ void read_key_files(Config& config, const JsonReader& at) {
 void read_commands(Config& config, const JsonReader& commands) {
   for (const auto& [name, at] : commands.members()) {
     at.only({"argv", "environment", "timeout_s"});
-    agent::LlmCommand command{.argv = texts(at.member("argv"))};
-    if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
+    agent::LlmCommand command;
+    if (at.find("argv") || !agent::is_known_agent(name)) {
+      command.argv = texts(at.member("argv"));
+      if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
+    }
     if (const auto variables = at.find("environment")) command.environment = texts(*variables);
     if (const auto timeout = at.find("timeout_s"))
       command.timeout = std::chrono::seconds(std::llround(std::ceil(quantity_in(*timeout, kSeconds))));

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,6 +149,8 @@ int supervise_program(std::span<const std::string> words) {
   std::optional<Order> order = order_in(words);
   AK_ASSERT(order, "a program is supervised");
   const std::string name = order->program.front();
+  // Before any of its own: what a shell left open is not the program's.
+  ::syscall(SYS_close_range, STDERR_FILENO + 1U, ~0U, 0U);
   forbid_core_dumps();
   limit_files();
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

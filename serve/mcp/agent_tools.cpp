@@ -12,8 +12,38 @@ namespace {
 
 using operations::Field, operations::Presence;
 
-constexpr std::array<std::string_view, 6> kSharedTools{"profile",    "explain",    "query",
-                                                       "job_status", "job_result", "job_cancel"};
+constexpr std::array<std::string_view, 4> kSharedTools{"query", "job_status", "job_result", "job_cancel"};
+
+/// Of kernels that `evaluate` has stored: everything that an agent has evaluated is to be a row of the search.
+struct NarrowTool {
+  std::string_view name, description;
+  std::vector<std::string_view> parameters;
+};
+std::span<const NarrowTool> narrow_tools() {
+  static const std::array table{
+      NarrowTool{
+          .name = "profile",
+          .description = "What limits a kernel that evaluate has answered, and what could be done: hardware "
+                         "counters and hot lines on a GPU, exact counts on the CPU device. What takes long "
+                         "answers with a job.",
+          .parameters = {"variant", "workload", "metrics", "compare_variant", "lines", "detail", "wait_s"}},
+      NarrowTool{.name = "explain",
+                 .description =
+                     "What a kernel that evaluate has answered does, which optimisations and tunables were "
+                     "measured and what each is worth, what limits it, and what was checked.",
+                 .parameters = {"variant", "detail", "wait_s"}}};
+  return table;
+}
+
+Tool narrowed(Tool tool, const NarrowTool& narrow) {
+  tool.description = narrow.description;
+  std::erase_if(tool.parameters, [&](const auto& parameter) {
+    return std::ranges::find(narrow.parameters, parameter.name) == narrow.parameters.end();
+  });
+  for (auto& parameter : tool.parameters)
+    if (parameter.name == "variant") parameter.required = true;
+  return tool;
+}
 
 Json evaluate_answer() {
   const std::vector<Field> fields{
@@ -32,7 +62,7 @@ Json evaluate_answer() {
       {.name = "variant", .kind = ValueKind::integer, .help = "its row in variants, for profile and explain"},
       {.name = "evaluations_left",
        .kind = ValueKind::integer,
-       .help = "calls of evaluate, profile and explain that are left"}};
+       .help = "calls of evaluate and profile that are left"}};
   // The answer, or the job that it will come from.
   return {{"type", "object"}, {"anyOf", {operations::fields_schema(fields), {{"required", {"job"}}}}}};
 }
@@ -60,6 +90,7 @@ Tool evaluate_tool() {
 
 std::vector<Tool> make_agent_table() {
   std::vector<Tool> table{evaluate_tool()};
+  for (const NarrowTool& narrow : narrow_tools()) table.push_back(narrowed(*find_tool(narrow.name), narrow));
   for (const Tool& tool : all_tools())
     if (std::ranges::find(kSharedTools, tool.name) != kSharedTools.end()) table.push_back(tool);
   return table;

@@ -27,6 +27,8 @@ ToolAnswer run_tool(const std::string& name, const Json& request, const operatio
     return operations::call(operations::operation_named(name), request, context, callbacks);
   const Tool* tool = find_tool(agent_tools(), name);
   if (tool == nullptr) fail(ExitCode::usage, "'{}' is no tool of a coding agent's question", name);
+  if (const std::string wrong = argument_error(*tool, request); !wrong.empty())
+    fail(ExitCode::usage, "{}", wrong);
   if (tool->operation == nullptr) return app::evaluate_for_agent(agent_folder, request);
   return app::run_for_agent(agent_folder, *tool->operation, request, context, callbacks);
 }

@@ -71,7 +71,7 @@ bool is_gone(pid_t pid) {
 }  // namespace
 
 TEST_CASE("an agent tries kernels in the search that asks it, and answers with one of them") {
-  AskedAgent asked("tries", {"2_wrong_result", "3_slow", "4_fast"});
+  AskedAgent asked("tries", {"1_compile_error", "3_slow", "4_fast"});
   const ProgramResult result = asked.run({"--max-evaluations", "6", "--deterministic"});
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
@@ -87,7 +87,12 @@ TEST_CASE("an agent tries kernels in the search that asks it, and answers with o
   CHECK(seen["again"]["variant"] == seen["tried"][0]["variant"]);  // known, so not evaluated again
   CHECK(seen["profile"].contains("bottleneck"));
   CHECK(seen["rows"]["rows"].size() == 1);
-  CHECK_THAT(seen["refused"]["text"].get<std::string>(), Contains("unknown tool 'search'"));
+  CHECK(seen["explained"]["variant"] == seen["tried"][2]["variant"]);
+  CHECK_THAT(seen["refused"][0]["text"].get<std::string>(), Contains("unknown tool 'search'"));
+  CHECK_THAT(seen["refused"][1]["text"].get<std::string>(), Contains("profile: "));
+  CHECK_THAT(seen["refused"][2]["text"].get<std::string>(), Contains("explain: unknown argument 'ablate'"));
+  CHECK_THAT(seen["refused"][3]["text"].get<std::string>(), Contains("leads out of the folder"));
+  CHECK(seen["inherited"] == Json{"/dev/null", "pipe", "pipe"});
   CHECK_THAT(seen["environment"].dump(), Contains("MY_KEY") && !Contains("ANTHROPIC"));
   for (const char* file : {"candidate.md", "mcp.json", "parent.cu", "question.json", "question.md"})
     CHECK(seen["folder"].dump().find(file) != std::string::npos);
@@ -124,7 +129,6 @@ TEST_CASE("an agent that is killed has answered with the fastest kernel that it 
   REQUIRE(result.exit_code == 0);
   CHECK_THAT(result.err, Contains("killed by signal 9") && Contains("its fastest kernel is taken"));
   CHECK_THAT(asked.box.query("SELECT answer FROM llm_calls WHERE id = 1"), Contains("float4"));
-  CHECK_THAT(read_file(asked.box.folder / "k.cu"), Contains("float4"));
 }
 
 TEST_CASE("an agent without an answer that can be taken costs its question, and the search says why") {
@@ -132,6 +136,9 @@ TEST_CASE("an agent without an answer that can be taken costs its question, and 
       GENERATE(table<std::string, std::string>({{"nothing", "it left no answer"},
                                                 {"killed", "killed by signal 9"},
                                                 {"other", "it says that it answers 0099-aaaaaaaa"},
+                                                {"fails",
+                                                 "ended with code 255; it left no answer; it said: "
+                                                 "nobody is logged in"},
                                                 {"floods", "larger than 16 MiB"}}));
   AskedAgent asked(mode, {"4_fast"});
   const ProgramResult result = asked.run({"--max-evaluations", "4"});
@@ -166,6 +173,7 @@ TEST_CASE("a search that is killed or stopped leaves no process of its agent beh
   int status = 0;
   REQUIRE(waitpid(run, &status, 0) == run);
   for (const pid_t pid : processes) CHECK(in_the_end([&] { return is_gone(pid); }));
+  CHECK(in_the_end([&] { return asked.left_nothing(); }));
 }
 
 TEST_CASE("no key of an agent is kept") {

@@ -5,6 +5,7 @@
 
 #include "app/setup/config.h"
 #include "app/setup/program_paths.h"
+#include "runtime/process/supervisor.h"
 #include "serve/mcp/mcp_server.h"
 #include "serve/mcp/tool_main.h"
 #include "tools/command_line.h"
@@ -36,12 +37,14 @@ int run_mcp(const app::Arguments& arguments) {
                  "serve a coding agent whose question lies in this folder; how a search calls it "
                  "(docs/coding_agents.md)");
   if (!parse(app, arguments)) return 0;
+  if (!agent_folder.empty()) runtime::lift_file_limit();
   if (!tool.empty()) {
     const app::Config config = app::load_config();
-    return mcp::tool_main(
-        tool,
-        {.config = config, .database = app::database_file(database, config), .caller = "alphakernel mcp"},
-        agent_folder);
+    return mcp::tool_main(tool,
+                          {.config = config,
+                           .database = app::database_file(database, config),
+                           .caller = agent_folder.empty() ? "alphakernel mcp" : "alphakernel mcp --agent"},
+                          agent_folder);
   }
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is seen where its answer is written
   mcp::Server(STDIN_FILENO, STDOUT_FILENO, tool_command(database, agent_folder), AK_VERSION,

@@ -23,8 +23,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMaxErrorBytes = 4096;
-constexpr int kPollMs = 100;  // how late a cancelled call ends
+constexpr std::size_t kMaxErrorBytes = 4096;  // kept of the end of standard error; chosen
+constexpr int kPollMs = 100;                  // how late a cancelled call ends
 // To kill what it started takes milliseconds; chosen.
 constexpr auto kEndPatience = std::chrono::seconds(5);
 
@@ -113,6 +113,14 @@ std::optional<LlmFailure> reason_to_end(const ProgramCall& call, const ProgramOu
   return call.watch ? call.watch() : std::nullopt;
 }
 
+/// Whole lines of the end, where there are such: no cut is to go through a key.
+void keep_end(std::string& text) {
+  if (text.size() <= 2 * kMaxErrorBytes) return;
+  text.erase(0, text.size() - kMaxErrorBytes);
+  const std::size_t line = text.find('\n');
+  if (line != std::string::npos) text.erase(0, line + 1);
+}
+
 /// Until the child closes both, or there is a reason to end it.
 void collect(const ProgramCall& call, int out, int err, steady_clock::time_point deadline,
              const std::atomic<bool>* cancelled, ProgramOutput& output) {
@@ -123,7 +131,7 @@ void collect(const ProgramCall& call, int out, int err, steady_clock::time_point
     if (poll(ends.data(), ends.size(), kPollMs) <= 0) continue;
     if (ends[0].revents != 0 && !read_some(out, output.text)) ends[0].fd = -1;
     if (ends[1].revents != 0 && !read_some(err, output.error_text)) ends[1].fd = -1;
-    if (output.error_text.size() > kMaxErrorBytes) output.error_text.resize(kMaxErrorBytes);
+    keep_end(output.error_text);
   }
 }
 

@@ -33,7 +33,7 @@ struct ProgramCall {
 };
 
 struct ProgramOutput {
-  std::string text, error_text;  ///< standard output; the beginning of standard error
+  std::string text, error_text;  ///< standard output; the end of standard error
   std::optional<LlmFailure> failure = {};
   std::optional<int> exit_code = {};  ///< nothing where it was ended, or by a signal
 };

@@ -91,6 +91,8 @@ void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
 
 std::unique_ptr<LlmClient> command_client(const std::string& name, const LlmSettings& settings) {
   const auto found = settings.commands.find(name);
+  if (found != settings.commands.end() && found->second.argv.empty())
+    fail(ExitCode::usage, "the entry '{}' of llm_commands has no argv: ask agent:{}", name, name);
   if (found != settings.commands.end()) return std::make_unique<CommandLlmClient>(found->second);
   std::vector<std::string> names;
   for (const auto& [known, command] : settings.commands) names.push_back(known);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/llm/coding_agent/agent_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -27,9 +28,9 @@ constexpr const char* kHead =
     "- The MCP server `alphakernel` (started as `mcp.json` says) has the tools `evaluate`, `profile`, "
     "`explain` and `query`.\n"
     "  `evaluate` has a kernel of this problem checked and timed by the search that asks: {evaluations} "
-    "calls "
-    "of the first three\n"
-    "  at most. What takes long answers with a job: call `job_result` for it.\n"
+    "calls of it and of `profile`\n"
+    "  at most. `profile` and `explain` take the `variant` that it answers. What takes long answers with a "
+    "job: call `job_result` for it.\n"
     "- You have {minutes} minutes{money}. Then the search ends you, and takes what is in `answer.md`, else "
     "the "
     "fastest kernel\n"
@@ -84,8 +85,13 @@ std::string as_text(const Json& json) {
 }  // namespace
 
 AgentFolder::AgentFolder(const LlmRequest& request, const CodingAgentSettings& settings)
-    : path_(new_folder()), question_(question_of(request).name()), server_(server_command(path_, settings)) {
+    : path_(new_folder()),
+      held_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
+      held_path_(fmt::format("/proc/self/fd/{}", held_.get())),
+      question_(question_of(request).name()),
+      server_(server_command(path_, settings)) {
   try {
+    if (!held_) fail(ExitCode::output, "cannot open {}: {}", path_.string(), std::strerror(errno));
     write(request, settings);
   } catch (...) {
     std::error_code gone;

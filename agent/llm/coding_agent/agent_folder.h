@@ -8,6 +8,7 @@
 
 #include "agent/llm/api/provider.h"
 #include "core/llm.h"
+#include "core/text/file.h"
 
 namespace ak::agent {
 
@@ -22,6 +23,8 @@ class AgentFolder {
   AgentFolder& operator=(const AgentFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// The same folder for this process, whatever lies in its place by now.
+  [[nodiscard]] const std::filesystem::path& held() const { return held_path_; }
   /// What an answer calls the question: "0007-3f9c2a10".
   [[nodiscard]] const std::string& question() const { return question_; }
   /// Starts the server of the protocol for this question.
@@ -31,6 +34,8 @@ class AgentFolder {
   void write(const LlmRequest& request, const CodingAgentSettings& settings) const;
 
   std::filesystem::path path_;
+  FileDescriptor held_;
+  std::filesystem::path held_path_;
   std::string question_;
   std::vector<std::string> server_;
 };

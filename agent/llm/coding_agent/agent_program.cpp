@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 20> kForEveryAgent{
     "LC_ALL",    "TZ",       "TMPDIR",   "HTTP_PROXY",    "http_proxy",   "HTTPS_PROXY",    "https_proxy",
     "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONFIG_HOME"};
 
-/// An agent whose command line is known: its tools are the server's and those that read and write files here.
+/// An agent whose command line is known: its tools are the server's and those that read and write files here. It gets the
+/// keys that are its own by their names, and none that this program uses itself.
 struct KnownAgent {
   std::string_view name;
   std::vector<std::string_view> argv, environment;
@@ -34,14 +35,13 @@ std::span<const KnownAgent> known_agents() {
       KnownAgent{.name = "codex",
                  .argv = {"codex", "exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write",
                           "--cd", "{folder}", "-c", "mcp_servers.alphakernel={server_toml}", "{prompt}"},
-                 .environment = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME", "CODEX_API_KEY"}},
+                 .environment = {"OPENAI_BASE_URL", "CODEX_HOME", "CODEX_API_KEY"}},
       KnownAgent{
           .name = "claude",
           .argv = {"claude", "-p", "{prompt}", "--mcp-config", "{folder}/mcp.json", "--strict-mcp-config",
                    "--allowedTools", "mcp__alphakernel,Read,Write,Edit,Glob,Grep", "--output-format", "json"},
-          .environment = {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR",
-                          "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-                          "NODE_EXTRA_CA_CERTS"}},
+          .environment = {"ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN",
+                          "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "NODE_EXTRA_CA_CERTS"}},
   };
   return table;
 }
@@ -73,17 +73,26 @@ void replace_all(std::string& text, std::string_view word, const std::string& va
 
 AgentProgram named_program(const std::string& name, const std::map<std::string, LlmCommand>& commands) {
   if (name.empty()) fail(ExitCode::usage, "name a coding agent: agent:codex, agent:claude or agent:COMMAND");
-  if (const auto own = commands.find(name); own != commands.end())
+  const auto own = commands.find(name);
+  if (own != commands.end() && !own->second.argv.empty())
     return {.name = name, .argv = own->second.argv, .environment = own->second.environment};
   AgentProgram agent{.name = name, .argv = {name}, .environment = for_every_agent()};
   const auto known = std::ranges::find(known_agents(), name, &KnownAgent::name);
   if (known == known_agents().end()) return agent;
+  const auto add = [&](const auto& names) {
+    agent.environment.insert(agent.environment.end(), names.begin(), names.end());
+  };
   agent.argv.assign(known->argv.begin(), known->argv.end());
-  agent.environment.insert(agent.environment.end(), known->environment.begin(), known->environment.end());
+  add(known->environment);
+  if (own != commands.end()) add(own->second.environment);
   return agent;
 }
 
 }  // namespace
+
+bool is_known_agent(std::string_view name) {
+  return std::ranges::find(known_agents(), name, &KnownAgent::name) != known_agents().end();
+}
 
 /// An agent works in a folder of its own, where a path that is relative to this one leads nowhere.
 AgentProgram agent_program(const std::string& name, const std::map<std::string, LlmCommand>& commands) {

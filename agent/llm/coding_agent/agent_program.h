@@ -21,6 +21,9 @@ struct AgentProgram {
   std::vector<std::string> environment;  ///< names of the variables that it gets, and no other
 };
 
+/// Its command line is known: an entry of the configuration may add variables alone.
+[[nodiscard]] bool is_known_agent(std::string_view name);
+
 /// The agent of "agent:NAME": a command of the configuration, one of those that are known (codex, claude), or a program
 /// by its path or name. Throws Error(usage) where the name is empty.
 [[nodiscard]] AgentProgram agent_program(const std::string& name,

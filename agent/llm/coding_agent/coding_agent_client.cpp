@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "agent/llm/coding_agent/agent_usage.h"
 #include "agent/llm/mailbox/answer_file.h"
 #include "core/error.h"
+#include "core/plan/candidate.h"
 #include "core/token_counts.h"
 
 namespace ak::agent {
@@ -23,11 +25,17 @@ namespace {
 constexpr std::size_t kKeptOutputBytes = 64u << 10;  // the end of what it printed, kept with the call; chosen
 constexpr int kNotStarted = 127;                     // a supervisor's exit code, as shells say it
 constexpr std::string_view kSourceBegin = "/* alphakernel";
-/// Tools that run kernels beside `evaluate`, which the server runs itself once the search allows it.
-constexpr std::array<std::string_view, 2> kAllowed{"profile", "explain"};
+/// The tool that runs kernels beside `evaluate`, which the server runs itself once the search allows it.
+constexpr std::string_view kAllowed = "profile";
 
 LlmReply failed(LlmFault fault, std::string message) {
   return {.text = "", .failure = LlmFailure{fault, std::move(message)}};
+}
+
+/// A byte says that somebody is there who cleans up.
+void end_supervised(FileDescriptor& lifeline) {
+  static_cast<void>(::write(lifeline.get(), "e", 1));
+  lifeline.reset();
 }
 
 std::string minutes_text(std::chrono::milliseconds time) {
@@ -41,7 +49,7 @@ std::string how_it_ended(const ProgramOutput& output, const CodingAgentSettings&
   if (output.failure) return fmt::format("the agent was ended: {}", output.failure->message);
   if (!output.exit_code) return "the agent's supervisor was killed";
   constexpr int kSignalled = 128;
-  if (*output.exit_code > kSignalled)
+  if (*output.exit_code > kSignalled && *output.exit_code <= kSignalled + SIGRTMAX)
     return fmt::format("the agent was killed by signal {}", *output.exit_code - kSignalled);
   return *output.exit_code == 0 ? "" : fmt::format("the agent ended with code {}", *output.exit_code);
 }
@@ -52,12 +60,20 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-/// Its last lines, whole ones where it has such: no cut is to go through a key.
+/// Its last lines, whole ones where it has such.
 std::string_view end_of(std::string_view text) {
   if (text.size() <= kKeptOutputBytes) return text;
   text.remove_prefix(text.size() - kKeptOutputBytes);
   const std::size_t line = text.find('\n');
   return line == std::string_view::npos ? text : text.substr(line + 1);
+}
+
+/// What is kept of what it printed. A cut through a key would hide what is left of it, so keys go first; and of what was
+/// printed far earlier nothing is looked at, because that takes a while.
+std::string kept_output(std::string_view text, const Redactor& redactor) {
+  constexpr std::size_t kLookedAt = 4 * kKeptOutputBytes;
+  if (text.size() > kLookedAt) text.remove_prefix(text.size() - kLookedAt);
+  return std::string(end_of(clean_text(redactor(text))));
 }
 
 }  // namespace
@@ -81,17 +97,18 @@ LlmReply CodingAgentClient::ask(const LlmRequest& request, const std::atomic<boo
       const std::lock_guard lock(mutex_);
       work_.emplace(folder.path());
     }
-    ProgramCall call{.argv = {settings_.program.string(), "worker", "--role", "supervisor", "--"},
+    ProgramCall call{.argv = {settings_.program.string(), "worker", "--role", "supervisor", "--scratch",
+                              folder.path().string(), "--"},
                      .environment = set_variables(agent_.environment),
                      .folder = folder.path(),
                      .input = read_end.get(),
                      .timeout = settings_.most_time,
                      .watch = [&]() -> std::optional<LlmFailure> {
                        const std::lock_guard lock(mutex_);
-                       look(*work_);
-                       return overspent(folder.path());
+                       if (auto flood = look(*work_)) return flood;
+                       return overspent(folder.held());
                      },
-                     .ask_to_end = [&] { lifeline.reset(); }};
+                     .ask_to_end = [&] { end_supervised(lifeline); }};
     std::ranges::move(agent_arguments(agent_, folder.path(), folder.server(), settings_.server_variables),
                       std::back_inserter(call.argv));
     const ProgramOutput output = run_to_answer(call, cancelled);
@@ -116,13 +133,13 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
   const Redactor redactor(secret_values(agent_.environment));
   LlmReply reply{.text = "", .stop = LlmStop::end};
   reply.request_id = folder.question();
-  reply.raw = clean_text(redactor(end_of(output.text)));
+  reply.raw = kept_output(output.text, redactor);
   if (output.failure && output.failure->fault == LlmFault::cancelled) {
     reply.failure = output.failure;
     return reply;
   }
   const std::string ended = how_it_ended(output, settings_);
-  const AnswerLook answer = look_at_answer(folder.path() / "answer.md", folder.question());
+  const AnswerLook answer = look_at_answer(folder.held() / "answer.md", folder.question());
   if (answer.state == AnswerLook::State::ready) {
     reply.text = redactor(as_answer(answer.text));
     reply.note = ForeignText(ended).line(redactor);
@@ -137,7 +154,7 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
     reply.note = ForeignText(why + "; its fastest kernel is taken").line(redactor);
     return reply;
   }
-  const std::string said(last_line(end_of(output.error_text.empty() ? output.text : output.error_text)));
+  const std::string said(last_line(output.error_text.empty() ? output.text : output.error_text));
   const bool absent = output.exit_code == kNotStarted;
   reply.failure = {
       absent ? LlmFault::no_model : LlmFault::malformed,
@@ -149,7 +166,7 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
 void CodingAgentClient::count(const AgentFolder& folder, const ProgramOutput& output,
                               const LlmRequest& request, LlmReply& reply) const {
   AgentUsage usage = printed_usage(output.text);
-  if (const auto written = written_usage(folder.path())) {
+  if (const auto written = written_usage(folder.held())) {
     if (!usage.tokens.reported) usage.tokens = written->tokens;
     if (!usage.cost_usd) usage.cost_usd = written->cost_usd;
   }
@@ -171,8 +188,10 @@ std::optional<LlmFailure> CodingAgentClient::overspent(const std::filesystem::pa
 
 // ---- trials
 
-void CodingAgentClient::look(Work& work) {
-  for (TrialAsk& ask : work.files.take_new()) begin(work, std::move(ask));
+std::optional<LlmFailure> CodingAgentClient::look(Work& work) {
+  for (const std::string& name : work.files.take_new()) begin(work, name);
+  if (!work.files.flooded()) return std::nullopt;
+  return LlmFailure{LlmFault::malformed, "it floods the folder of its calls"};
 }
 
 Json CodingAgentClient::left(const Work& work, Json answer) const {
@@ -181,25 +200,30 @@ Json CodingAgentClient::left(const Work& work, Json answer) const {
 }
 
 /// Every call counts, whatever it asks for: who asks nonsense ends as soon as who asks well.
-void CodingAgentClient::begin(Work& work, TrialAsk ask) {
+void CodingAgentClient::begin(Work& work, const std::string& name) {
   const auto refuse = [&](std::string_view why) {
-    static_cast<void>(work.files.tell(ask.name, left(work, {{"refused", why}})));
+    static_cast<void>(work.files.tell(name, left(work, {{"refused", why}})));
   };
   if (work.counted >= settings_.most_evaluations)
     return refuse(fmt::format("all {} evaluations of this question are used: write answer.md now",
                               settings_.most_evaluations));
   ++work.counted;
-  const Json tool = ask.request.is_object() ? ask.request.value("tool", Json()) : Json();
-  if (std::ranges::any_of(kAllowed, [&](std::string_view name) { return tool == name; })) {
-    static_cast<void>(work.files.tell(ask.name, left(work, {{"granted", true}})));
+  const Json request = work.files.request_of(name);
+  const auto field = [&](const char* key) {
+    return request.is_object() ? request.value(key, Json()) : Json();
+  };
+  if (field("tool") == kAllowed) {
+    static_cast<void>(work.files.tell(name, left(work, {{"granted", true}})));
     return;
   }
-  const Json text = ask.request.is_object() ? ask.request.value("text", Json()) : Json();
-  if (tool != "evaluate" || !text.is_string()) return refuse("this is no call of a tool");
+  const Json text = field("text");
+  if (field("tool") != "evaluate" || !text.is_string()) return refuse("this is no call of a tool");
+  if (text.get_ref<const std::string&>().size() > kMaxCandidateBytes)
+    return refuse(fmt::format("a kernel has at most {} bytes", kMaxCandidateBytes));
   const std::uint64_t ticket = ++last_ticket_;
   std::string answer = as_answer(text.get<std::string>());
   work.texts.emplace(ticket, answer);
-  work.asked.emplace(ticket, std::move(ask));
+  work.asked.emplace(ticket, name);
   work.waiting.push_back({.ticket = ticket, .text = std::move(answer)});
 }
 
@@ -223,7 +247,7 @@ void CodingAgentClient::answer_trial(std::uint64_t ticket, Json result) {
     work_->best_ns = time_ns->get<double>();
     work_->best_text = text.mapped();
   }
-  static_cast<void>(work_->files.tell(found.mapped().name, left(*work_, std::move(result))));
+  static_cast<void>(work_->files.tell(found.mapped(), left(*work_, std::move(result))));
 }
 
 }  // namespace ak::agent

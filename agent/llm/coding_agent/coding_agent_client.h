@@ -36,14 +36,14 @@ class CodingAgentClient final : public LlmClient {
     explicit Work(const std::filesystem::path& folder) : files(folder) {}
     TrialFiles files;
     std::deque<LlmTrial> waiting;                ///< not taken yet
-    std::map<std::uint64_t, TrialAsk> asked;     ///< not answered yet
+    std::map<std::uint64_t, std::string> asked;  ///< names of those that are not answered yet
     std::map<std::uint64_t, std::string> texts;  ///< of these, as an answer would have it
     std::int64_t counted = 0;                    ///< calls that run kernels
     std::optional<double> best_ns = {};
     std::string best_text = {};
   };
-  void look(Work& work);
-  void begin(Work& work, TrialAsk ask);
+  [[nodiscard]] std::optional<LlmFailure> look(Work& work);
+  void begin(Work& work, const std::string& name);
   [[nodiscard]] Json left(const Work& work, Json answer) const;
   [[nodiscard]] std::optional<LlmFailure> overspent(const std::filesystem::path& folder) const;
   [[nodiscard]] LlmReply answered(const AgentFolder& folder, const ProgramOutput& output);

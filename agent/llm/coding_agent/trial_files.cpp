@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <string_view>
 #include <thread>
 
@@ -22,10 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "trials";
 constexpr std::string_view kAsk = ".ask.json", kTold = ".told.json";
-// As much as a line of the server's protocol may hold.
+// A kernel, every byte of it escaped, with room for what else a call says.
 constexpr off_t kMaxAskBytes = 8 << 20;
-// Far more than any limit on evaluations: who asks so often floods the folder. Chosen.
-constexpr std::size_t kMaxAsks = 10'000;
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 /// The object in a file that anyone may have put there; null where it is none.
@@ -47,26 +47,34 @@ bool is_name(std::string_view name) {
 
 }  // namespace
 
-TrialFiles::TrialFiles(const fs::path& question_folder) : folder_(question_folder / kFolder) {
-  std::error_code refused;
-  fs::create_directory(folder_, refused);
-  if (refused) fail(ExitCode::output, "cannot make {}: {}", folder_.string(), refused.message());
+/// A path by way of the descriptor leads to the same folder when the agent has moved it, and left a link in its place.
+TrialFiles::TrialFiles(const fs::path& question_folder) {
+  const fs::path made = question_folder / kFolder;
+  if (::mkdir(made.c_str(), S_IRWXU) == 0)
+    held_.reset(::open(made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!held_) fail(ExitCode::output, "cannot make {}: {}", made.string(), std::strerror(errno));
+  folder_ = fmt::format("/proc/self/fd/{}", held_.get());
 }
 
-std::vector<TrialAsk> TrialFiles::take_new() {
-  std::vector<TrialAsk> asks;
+std::vector<std::string> TrialFiles::take_new() {
+  std::vector<std::string> names;
   std::error_code refused;
+  std::size_t entries = 0;
   for (fs::directory_iterator entry(folder_, refused), end; !refused && entry != end;
        entry.increment(refused)) {
-    if (seen_.size() >= kMaxAsks) break;
+    flooded_ = flooded_ || ++entries > kMaxTrialEntries;
+    if (flooded_) break;
     std::string name = entry->path().filename().string();
     if (!name.ends_with(kAsk)) continue;
     name.resize(name.size() - kAsk.size());
-    if (!is_name(name) || !seen_.insert(name).second) continue;
-    asks.push_back({.name = name, .request = object_in(entry->path())});
+    if (is_name(name) && seen_.insert(name).second) names.push_back(std::move(name));
   }
-  std::ranges::sort(asks, {}, &TrialAsk::name);
-  return asks;
+  std::ranges::sort(names);
+  return names;
+}
+
+Json TrialFiles::request_of(const std::string& name) const {
+  return object_in(folder_ / (name + std::string(kAsk)));
 }
 
 bool TrialFiles::tell(const std::string& name, const Json& answer) const {

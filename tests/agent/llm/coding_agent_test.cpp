@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a coding agent's client; tests/tools/coding_agent_cli_test.cpp has the whole.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -68,8 +69,20 @@ TEST_CASE("a known agent is told its folder, its server and what to do") {
          "default_tools_approval_mode = \"approve\"}"));
   CHECK(argv.back().find("question.md") != std::string::npos);
   const AgentProgram claude = agent_program("claude", {});
-  CHECK(std::ranges::find(claude.environment, "ANTHROPIC_API_KEY") != claude.environment.end());
-  CHECK(std::ranges::find(claude.environment, "OPENAI_API_KEY") == claude.environment.end());
+  CHECK(std::ranges::find(claude.environment, "CLAUDE_CODE_OAUTH_TOKEN") != claude.environment.end());
+}
+
+TEST_CASE("a known agent gets no key that this program uses, unless the configuration says so") {
+  const auto gets = [](const char* name, const char* variable, const std::map<std::string, LlmCommand>& own) {
+    const AgentProgram agent = agent_program(name, own);
+    return std::ranges::find(agent.environment, variable) != agent.environment.end();
+  };
+  CHECK_FALSE(gets("claude", "ANTHROPIC_API_KEY", {}));
+  CHECK_FALSE(gets("codex", "OPENAI_API_KEY", {}));
+  const std::map<std::string, LlmCommand> own{{"claude", {.argv = {}, .environment = {"ANTHROPIC_API_KEY"}}}};
+  CHECK(gets("claude", "ANTHROPIC_API_KEY", own));
+  CHECK(gets("claude", "HOME", own));
+  CHECK(agent_program("claude", own).argv.front() == "claude");
 }
 
 TEST_CASE("an entry of the configuration goes before a known agent, and any other name is a program") {
@@ -99,17 +112,36 @@ TEST_CASE("calls of tools are taken once, and what is no call is taken as one th
   write(trials / "words.ask.json", "{}");
   std::filesystem::create_symlink("/etc/passwd", trials / "3-1.ask.json");
   REQUIRE(::mkfifo((trials / "4-1.ask.json").c_str(), 0600) == 0);
-  const std::vector<TrialAsk> asks = files.take_new();
-  REQUIRE(asks.size() == 4);
-  CHECK(asks[0].request.is_null());
-  CHECK(asks[1].request["tool"] == "evaluate");
-  CHECK(asks[2].request.is_null());
-  CHECK(asks[3].request.is_null());
+  CHECK(files.take_new() == std::vector<std::string>{"1-1", "2-1", "3-1", "4-1"});
+  CHECK(files.request_of("2-1")["tool"] == "evaluate");
+  for (const char* none : {"1-1", "3-1", "4-1", "5-1"}) CHECK(files.request_of(none).is_null());
   CHECK(files.take_new().empty());
+  CHECK_FALSE(files.flooded());
   CHECK(files.tell("2-1", {{"passed", true}}));
   std::filesystem::remove_all(trials);
   CHECK_FALSE(files.tell("2-1", {{"passed", true}}));
   CHECK_THROWS_WITH(ask_search(folder.path(), {{"tool", "evaluate"}}), Catch::Contains("question is over"));
+}
+
+TEST_CASE("what the search answers never leaves the question's folder") {
+  const TemporaryFolder folder, elsewhere;
+  const TrialFiles files(folder.path());
+  std::filesystem::rename(folder / "trials", folder / "moved");
+  std::filesystem::create_directory_symlink(elsewhere.path(), folder / "trials");
+  CHECK(files.tell("1-1", {{"passed", true}}));
+  CHECK(std::filesystem::is_empty(elsewhere.path()));
+  CHECK(std::filesystem::exists(folder / "moved/1-1.told.json"));
+  CHECK_THROWS_AS(TrialFiles(folder.path()), Error);
+}
+
+TEST_CASE("a folder of calls that is flooded is not looked through") {
+  const TemporaryFolder folder;
+  TrialFiles files(folder.path());
+  write(folder / "trials/0", "");
+  for (std::size_t i = 1; i <= kMaxTrialEntries; ++i)
+    static_cast<void>(::link((folder / "trials/0").c_str(), (folder / "trials" / std::to_string(i)).c_str()));
+  static_cast<void>(files.take_new());
+  CHECK(files.flooded());
 }
 
 TEST_CASE("all that a question may cost is reserved for it, however short it is") {

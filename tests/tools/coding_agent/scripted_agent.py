@@ -19,6 +19,12 @@ def source(name):
     return open(name).read().split("```cuda\n")[1].split("```")[0]
 
 
+def descriptors():
+    """What this process has inherited; the folder that is listed is none of these."""
+    links = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return sorted(os.readlink(link).split(":")[0] for link in links if os.path.exists(link) and "/proc/" not in os.readlink(link))
+
+
 class Server:
     def __init__(self):
         entry = json.load(open("mcp.json"))["mcpServers"]["alphakernel"]
@@ -63,14 +69,19 @@ def answer(text, name=None):
 
 
 def tries():
+    inherited = descriptors()
     server = Server()
     tools = sorted(tool["name"] for tool in server.request("tools/list", {})["result"]["tools"])
-    tried = [server.call("evaluate", {"source": source(name), "wait_s": 500}) for name in ANSWERS]
-    again = server.call("evaluate", {"source": source(ANSWERS[0]), "wait_s": 500})
+    kernels = [source(name).replace("count", "n") for name in ANSWERS]
+    tried = [server.call("evaluate", {"source": kernel, "wait_s": 500}) for kernel in kernels]
+    again = server.call("evaluate", {"source": kernels[0], "wait_s": 500})
     profile = server.call("profile", {"variant": tried[-1]["variant"], "wait_s": 500})
     rows = server.call("query", {"sql": "SELECT count(*) FROM searches"})
-    refused = server.call("search", {"problem": "vector_add"})
-    note(tools=tools, tried=tried, again=again, profile=profile, rows=rows, refused=refused, question=QUESTION,
+    refused = [server.call("search", {"problem": "vector_add"}), server.call("profile", {"problem": "softmax", "source": "x"}),
+               server.call("explain", {"variant": tried[-1]["variant"], "ablate": True}), server.call("evaluate", {"path": "../x.cu", "wait_s": 500})]
+    explained = server.call("explain", {"variant": tried[-1]["variant"], "wait_s": 500})
+    note(tools=tools, tried=tried, again=again, profile=profile, rows=rows, refused=refused, explained=explained, inherited=inherited,
+         question=QUESTION,
          environment=sorted(os.environ), folder=sorted(os.listdir(".")), text=open("question.md").read())
     answer(open(ANSWERS[-1]).read())
     print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 700, "cached_input_tokens": 100, "output_tokens": 30}}))
@@ -108,6 +119,11 @@ def tells():
     answer(f"// {key}\n" + open(ANSWERS[0]).read())
 
 
+def fails():
+    sys.stderr.write("\x1b[31mwords " * 20000 + "\nnobody is logged in\n")
+    sys.exit(-1)
+
+
 def spends():
     with open("usage.json", "w") as out:
         json.dump({"input_tokens": 10, "output_tokens": 5, "cost_usd": 7.5}, out)
@@ -115,5 +131,5 @@ def spends():
 
 
 {"tries": tries, "forever": forever, "greedy": greedy, "leaves": leaves, "floods": floods, "tells": tells, "spends": spends,
- "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
+ "fails": fails, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
  "killed": lambda: os.kill(os.getpid(), signal.SIGKILL)}[MODE]()
