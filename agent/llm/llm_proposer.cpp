@@ -30,7 +30,7 @@ Candidate unusable(const std::string& name, const std::string& source) {
 Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent, const std::string& name) {
   if (trial.tunables) {
     Result<Candidate> known = parse_candidate(name + ".cu", trial.text);
-    if (known) known->tunables = *trial.tunables;
+    if (known) known.value().tunables = *trial.tunables;
     return known;
   }
   auto read = read_answer(trial.text, parent, name, 1);

@@ -176,6 +176,52 @@ TEST_CASE("a search that is killed or stopped leaves no process of its agent beh
   CHECK(in_the_end([&] { return asked.left_nothing(); }));
 }
 
+TEST_CASE("a session that is resumed knows what its agent tried, and evaluates none of it again") {
+  AskedAgent asked("twice", {"4_fast", "3_slow"});
+  const std::vector<std::string> arguments{AK_PROGRAM,
+                                           "session",
+                                           "start",
+                                           "--algorithm",
+                                           "vector_add",
+                                           "--shape",
+                                           "N=1000",
+                                           "--device",
+                                           "emulator",
+                                           "--arch",
+                                           "sm_80",
+                                           "--seed",
+                                           "1",
+                                           "--unaudited",
+                                           "--model",
+                                           "agent:scripted",
+                                           "--proposer",
+                                           "llm",
+                                           "--output",
+                                           (asked.box.folder / "k.cu").string(),
+                                           "--foreground",
+                                           "--deterministic",
+                                           "--max-evaluations",
+                                           "4"};
+  const pid_t run = start_program(arguments, asked.box.environment, asked.box.folder.path());
+  REQUIRE(in_the_end([&] { return asked.box.exists("pids") || has_ended(run); }));
+  REQUIRE(asked.box.exists("pids"));
+  kill(run, SIGKILL);
+  int status = 0;
+  REQUIRE(waitpid(run, &status, 0) == run);
+  const auto tried = [&] {
+    return asked.box.query(
+        "SELECT p.llm_call_id, e.status, count(*) FROM evaluations e JOIN proposals p ON p.id = "
+        "e.proposal_id "
+        "WHERE p.proposer = 'agent:scripted' GROUP BY 1, 2");
+  };
+  CHECK(tried() == "1,ok,2\r\n");
+  const ProgramResult resumed = asked.box.run({"session", "resume", "1", "--foreground"});
+  INFO(resumed.out << resumed.err);
+  CHECK(tried() == "1,ok,2\r\n");
+  const Json session = parse_json(asked.box.run({"session", "status", "--json"}).out);
+  CHECK(session["searches"][0]["evaluations"] == 3);
+}
+
 TEST_CASE("no key of an agent is kept") {
   AskedAgent asked("tells", {"4_fast"});
   const ProgramResult result = asked.run({"--max-evaluations", "2"});

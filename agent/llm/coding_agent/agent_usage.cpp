@@ -53,17 +53,52 @@ void add_line(const Json& line, AgentUsage& usage) {
   if (const auto usd = dollars(line, "total_cost_usd")) usage.cost_usd = usd;
 }
 
-}  // namespace
-
-AgentUsage printed_usage(std::string_view output) {
-  AgentUsage usage;
+/// Every line that is an object.
+template <class Take>
+void for_objects(std::string_view output, Take take) {
   while (!output.empty()) {
     const std::string_view line = output.substr(0, output.find('\n'));
     output.remove_prefix(std::min(output.size(), line.size() + 1));
     if (!line.starts_with('{')) continue;
-    if (const Result<Json> json = parse_json_line(line); json && json->is_object()) add_line(*json, usage);
+    if (const Result<Json> json = parse_json_line(line); json && json->is_object()) take(*json);
   }
+}
+
+/// Claude Code's "result"; Codex's {"item": {"text"}}, {"error": {"message"}} and "message".
+std::string words_of(const Json& line) {
+  const auto text = [](const Json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const auto inner = [&](const char* key) { return line.value(key, Json()); };
+  for (std::string words : {text(line, "result"), text(inner("item"), "text"),
+                            text(inner("error"), "message"), text(line, "message")})
+    if (!words.empty()) return words;
+  return "";
+}
+
+std::string_view last_line(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+}  // namespace
+
+AgentUsage printed_usage(std::string_view output) {
+  AgentUsage usage;
+  for_objects(output, [&](const Json& line) { add_line(line, usage); });
   return usage;
+}
+
+std::string last_words(std::string_view output, std::string_view error_output) {
+  std::string words;
+  for_objects(output, [&](const Json& line) {
+    if (std::string said = words_of(line); !said.empty()) words = std::move(said);
+  });
+  if (!words.empty()) return words;
+  const std::string_view error = last_line(error_output);
+  return std::string(error.empty() ? last_line(output) : error);
 }
 
 std::optional<AgentUsage> written_usage(const std::filesystem::path& folder) {

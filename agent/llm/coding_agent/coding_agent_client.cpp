@@ -54,12 +54,6 @@ std::string how_it_ended(const ProgramOutput& output, const CodingAgentSettings&
   return *output.exit_code == 0 ? "" : fmt::format("the agent ended with code {}", *output.exit_code);
 }
 
-/// The last thing that it said.
-std::string_view last_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return text.substr(text.rfind('\n') + 1);
-}
-
 /// Its last lines, whole ones where it has such.
 std::string_view end_of(std::string_view text) {
   if (text.size() <= kKeptOutputBytes) return text;
@@ -154,7 +148,7 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
     reply.note = ForeignText(why + "; its fastest kernel is taken").line(redactor);
     return reply;
   }
-  const std::string said(last_line(output.error_text.empty() ? output.text : output.error_text));
+  const std::string said = last_words(output.text, output.error_text);
   const bool absent = output.exit_code == kNotStarted;
   reply.failure = {
       absent ? LlmFault::no_model : LlmFault::malformed,

@@ -41,6 +41,16 @@ TEST_CASE("what agents print of their usage is counted, each in its own way") {
   CHECK(claude.cost_usd == 0.25);
 }
 
+TEST_CASE("the last words of an agent are its own, not the JSON around them") {
+  CHECK(last_words("{\"type\":\"result\",\"is_error\":true,\"result\":\"Please run /login\"}", "warning\n") ==
+        "Please run /login");
+  CHECK(last_words("{\"item\":{\"text\":\"I tried\"}}\n{\"type\":\"turn.failed\",\"error\":{\"message\":\"no "
+                   "network\"}}\n",
+                   "Reading input") == "no network");
+  CHECK(last_words("{\"item\":[],\"result\":7}\nwords\n", "") == "words");
+  CHECK(last_words("words", "a\nTraceback: b \n\n") == "Traceback: b");
+}
+
 TEST_CASE("usage that cannot be is not believed") {
   CHECK_FALSE(printed_usage("{\"type\":\"result\",\"total_cost_usd\":-1,\"usage\":[]}").cost_usd);
   CHECK_FALSE(printed_usage("{\"type\":7,\"usage\":{\"input_tokens\":\"x\"}}").tokens.reported);

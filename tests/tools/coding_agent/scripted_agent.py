@@ -94,6 +94,19 @@ def forever():
     time.sleep(100000)
 
 
+def twice():
+    """Of the first question it tries two kernels and answers with the second; the next it works on forever, others never."""
+    if os.path.exists(os.path.join(HOME, "pids")):
+        return
+    if os.path.exists(os.path.join(HOME, "answered")):
+        note_processes(os.getpid())
+        time.sleep(100000)
+    for name in ANSWERS:
+        Server().call("evaluate", {"source": source(name), "wait_s": 500})
+    answer(open(ANSWERS[-1]).read())
+    open(os.path.join(HOME, "answered"), "w").close()
+
+
 def greedy():
     server = Server()
     kernel = source(ANSWERS[0])
@@ -131,5 +144,5 @@ def spends():
 
 
 {"tries": tries, "forever": forever, "greedy": greedy, "leaves": leaves, "floods": floods, "tells": tells, "spends": spends,
- "fails": fails, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
+ "fails": fails, "twice": twice, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
  "killed": lambda: os.kill(os.getpid(), signal.SIGKILL)}[MODE]()
