@@ -31,7 +31,7 @@ constexpr const char* kHead =
     "calls of it and of `profile`\n"
     "  at most. `profile` and `explain` take the `variant` that it answers. What takes long answers with a "
     "job: call `job_result` for it.\n"
-    "- You have {minutes} minutes{money}. Then the search ends you, and takes what is in `answer.md`, else "
+    "- You have {time}{money}. Then the search ends you, and takes what is in `answer.md`, else "
     "the "
     "fastest kernel\n"
     "  that passed `evaluate`.\n"
@@ -57,10 +57,9 @@ MailQuestion question_of(const LlmRequest& request) {
 
 std::string head(const std::string& name, const LlmRequest& request, const CodingAgentSettings& settings) {
   const bool has_parent = request.about.is_object() && request.about.contains("parent_source");
-  const double minutes = std::chrono::duration<double, std::ratio<60>>(settings.most_time).count();
   return fmt::format(
       fmt::runtime(kHead), fmt::arg("name", name), fmt::arg("evaluations", settings.most_evaluations),
-      fmt::arg("minutes", fmt::format("{:.3g}", minutes)),
+      fmt::arg("time", time_in_words(settings.most_time)),
       fmt::arg("money", settings.most_usd ? fmt::format(" and {:.2f} US dollars", *settings.most_usd) : ""),
       fmt::arg("parent", has_parent ? "; `parent.cu` is the whole parent that the question is about" : ""));
 }
@@ -84,6 +83,11 @@ std::string as_text(const Json& json) {
 
 }  // namespace
 
+std::string time_in_words(std::chrono::milliseconds time) {
+  const double seconds = std::chrono::duration<double>(time).count();
+  return seconds < 60 ? fmt::format("{:.3g} seconds", seconds) : fmt::format("{:.3g} minutes", seconds / 60);
+}
+
 AgentFolder::AgentFolder(const LlmRequest& request, const CodingAgentSettings& settings)
     : path_(new_folder()),
       held_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
@@ -100,8 +104,11 @@ AgentFolder::AgentFolder(const LlmRequest& request, const CodingAgentSettings& s
   }
 }
 
+/// Wherever the agent has moved it, and what it has put in its place.
 AgentFolder::~AgentFolder() {
   std::error_code gone;
+  const fs::path now = fs::read_symlink(held_path_, gone);
+  if (!gone) fs::remove_all(now, gone);
   fs::remove_all(path_, gone);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -11,6 +12,9 @@
 #include "core/text/file.h"
 
 namespace ak::agent {
+
+/// "30 minutes", "1.5 seconds".
+[[nodiscard]] std::string time_in_words(std::chrono::milliseconds time);
 
 /// A folder of its own for one question to a coding agent: question.md, question.json, parent.cu, candidate.md and
 /// mcp.json (docs/coding_agents.md). It is readable by its owner alone, and goes with this object.

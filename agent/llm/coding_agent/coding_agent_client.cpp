@@ -38,14 +38,10 @@ void end_supervised(FileDescriptor& lifeline) {
   lifeline.reset();
 }
 
-std::string minutes_text(std::chrono::milliseconds time) {
-  return fmt::format("{:.3g} minutes", std::chrono::duration<double, std::ratio<60>>(time).count());
-}
-
 /// How it ended, where that was not with exit code 0.
 std::string how_it_ended(const ProgramOutput& output, const CodingAgentSettings& settings) {
   if (output.failure && output.failure->fault == LlmFault::timeout)
-    return fmt::format("the agent was ended after {}", minutes_text(settings.most_time));
+    return fmt::format("the agent was ended after {}", time_in_words(settings.most_time));
   if (output.failure) return fmt::format("the agent was ended: {}", output.failure->message);
   if (!output.exit_code) return "the agent's supervisor was killed";
   constexpr int kSignalled = 128;

@@ -74,6 +74,8 @@ def tries():
     tools = sorted(tool["name"] for tool in server.request("tools/list", {})["result"]["tools"])
     kernels = [source(name).replace("count", "n") for name in ANSWERS]
     tried = [server.call("evaluate", {"source": kernel, "wait_s": 500}) for kernel in kernels]
+    if "variant" not in tried[-1]:
+        return answer(open(ANSWERS[-1]).read())  # the search has no room for more
     again = server.call("evaluate", {"source": kernels[0], "wait_s": 500})
     profile = server.call("profile", {"variant": tried[-1]["variant"], "wait_s": 500})
     rows = server.call("query", {"sql": "SELECT count(*) FROM searches"})
@@ -132,6 +134,13 @@ def tells():
     answer(f"// {key}\n" + open(ANSWERS[0]).read())
 
 
+def moves():
+    folder = os.getcwd()
+    os.rename(folder, folder + ".moved")
+    os.symlink(HOME, folder)
+    os.symlink(ANSWERS[0], "answer.md")
+
+
 def fails():
     sys.stderr.write("\x1b[31mwords " * 20000 + "\nnobody is logged in\n")
     sys.exit(-1)
@@ -144,5 +153,5 @@ def spends():
 
 
 {"tries": tries, "forever": forever, "greedy": greedy, "leaves": leaves, "floods": floods, "tells": tells, "spends": spends,
- "fails": fails, "twice": twice, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
+ "fails": fails, "moves": moves, "twice": twice, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
  "killed": lambda: os.kill(os.getpid(), signal.SIGKILL)}[MODE]()
