@@ -48,6 +48,8 @@ class CandidateSource {
   [[nodiscard]] virtual bool resting() const { return false; }
   /// An answer is awaited.
   [[nodiscard]] virtual bool thinking() const { return false; }
+  /// What was offered has to be evaluated before an answer comes: who answers waits for it.
+  [[nodiscard]] virtual bool awaits_results() const { return false; }
   /// Until something may be ready, no longer than `most`.
   virtual void wait(std::chrono::milliseconds most) = 0;
   /// Only answers that may take days are awaited, and they were waited for long enough: the search is to end here, and

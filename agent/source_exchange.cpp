@@ -31,8 +31,8 @@ std::optional<Offer> SourceExchange::next_offer(int in_flight) {
   CandidateSource& source = *context_.options.source;
   const std::int64_t room = room_in_flight(context_.options.budgets, progress_.spent()) - in_flight;
   auto offer = source.poll(in_flight > 0, room);
-  while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !source.is_suspended() &&
-         !context_.stop_requested()) {
+  while (context_.options.max_in_flight == 1 && !offer && source.thinking() && !source.awaits_results() &&
+         !source.is_suspended() && !context_.stop_requested()) {
     source.wait(kPollInterval);
     progress_.report_wait();
     offer = source.poll(in_flight > 0, room);

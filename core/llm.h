@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/plan/launch_plan.h"
 #include "core/text/json.h"
 
 namespace ak {
@@ -105,6 +106,14 @@ struct LlmReply {
 }
 [[nodiscard]] std::int64_t estimated_tokens(const LlmRequest& request);
 
+/// A kernel that a coding agent wants evaluated before it answers (docs/coding_agents.md).
+struct LlmTrial {
+  std::uint64_t ticket = 0;
+  std::string text;  ///< in one of the forms of an answer
+  /// Of an earlier process of the search: `text` is the kernel's file, with these values.
+  std::optional<TunableValues> tunables = {};
+};
+
 /// One question, one answer. Failures are values. May be called from any thread, by one at a time.
 class LlmClient {
  public:
@@ -121,6 +130,13 @@ class LlmClient {
   [[nodiscard]] virtual bool is_waiting() const { return false; }
   /// An answer of an earlier process to this request is due at this point of its search: it is here in a moment.
   [[nodiscard]] virtual bool owes_answer(const LlmRequest& /*request*/) const { return false; }
+  /// Who answers is told what a question is about, beside its text.
+  [[nodiscard]] virtual bool takes_facts() const { return keeps_questions(); }
+  /// A kernel that who works on the question wants evaluated now. May be called while another thread asks.
+  [[nodiscard]] virtual std::optional<LlmTrial> take_trial() { return std::nullopt; }
+  /// What came of it, an object for the one who asked; where it "passed" it has "time_ns". From the same thread as
+  /// take_trial(); of a question that is over it does nothing.
+  virtual void answer_trial(std::uint64_t /*ticket*/, Json /*result*/) {}
   /// Nobody waits for these answers any more. Who may still be at work on them is told why. A question that has its
   /// answer by now is left alone where it alone is named. May be called while another thread asks.
   virtual void withdraw(const QuestionName& /*name*/, std::string_view /*why*/) {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Lets two coding agents, Codex and Claude Code, write kernels as `llm_commands` and call the MCP server's tools. The
+# Lets two coding agents, Codex and Claude Code, write kernels as `llm_commands` and as `agent:NAME`, and call the MCP server's tools. The
 # model behind them is a mock, and nothing leaves the machine: it needs root for a network namespace. Downloads 760 MB
 # the first time, so it runs only with AK_AGENT_CLI=1. Usage: AK_AGENT_CLI=1 scripts/check_agent_clis.sh [BUILD_FOLDER]
 set -euo pipefail
@@ -66,6 +66,18 @@ for agent in codex claude; do
   good=$(clean "$program" query --format csv "SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
     WHERE p.proposer = 'command:$agent' AND e.status IN ('ok', 'duplicate')" | tail -n 1 | tr -d '\r')
   [ "$good" -gt 0 ] || { echo "$agent wrote no kernel"; exit 1; }
+done
+
+echo '{"llm_commands": {"claude": {"environment": ["ANTHROPIC_API_KEY", "ENABLE_TOOL_SEARCH"]}}}' >"$work/agents.json"
+for agent in codex claude; do
+  echo "== $agent answers a search with a kernel that the search evaluates"
+  clean PATH="$(dirname "$codex"):$(dirname "$claude"):$PATH" ALPHAKERNEL_CONFIG="$work/agents.json" "$program" generate -q \
+    --algorithm vector_add --device emulator --arch sm_80 --seed 1 --proposer llm --model agent:$agent --agent-minutes 2 \
+    --max-evaluations 3 --output "$work/k.cu" 2>&1 | grep -E 'tried|agent:' || true
+  good=$(clean "$program" query --format csv "SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
+    JOIN llm_calls c ON c.id = p.llm_call_id WHERE c.model = 'agent:$agent' AND c.status = 'ok' AND e.status IN ('ok', 'duplicate')" |
+    tail -n 1 | tr -d '\r')
+  [ "$good" -gt 0 ] || { echo "$agent had no kernel evaluated"; cat "$work/log"; exit 1; }
 done
 
 question="Call the tool evaluate of alphakernel with your kernel and say what it answers."

@@ -57,13 +57,22 @@ void add_proposer_flags(CLI::App& app, app::SearchFlags& flags) {
   const auto strategies = agent::strategy_names();
   add_choice(app, "--strategy", flags.strategy, {strategies.begin(), strategies.end()}, strategy_help());
   app.add_option("--model", flags.models,
-                 "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, mailbox:FOLDER, "
-                 "replay:FILE; may be given several times")
+                 "language model: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, agent:codex, "
+                 "agent:claude, agent:COMMAND (a coding agent), mailbox:FOLDER, replay:FILE; may be given "
+                 "several times")
       ->allow_extra_args(false);
   app.add_option(
       "--mailbox-wait", flags.mailbox_wait,
       "in a session: how long a search that has nothing else to do waits for answers in a mailbox before it "
       "is suspended, such as 30m; session: not at all (default: 10m; docs/mailbox.md)");
+  add_quantity(app, "--agent-minutes", kMinutes, into(flags.agent_minutes),
+               "end a coding agent that has not answered a question after this much time, such as 30m "
+               "(default: 30m; docs/coding_agents.md)");
+  add_integer(app, "--agent-evaluations", app::kAgentEvaluations, into(flags.agent_evaluations),
+              "most kernels that a coding agent may have evaluated before it answers a question (default: "
+              "20)");
+  add_quantity(app, "--agent-cost-usd", kDollars, into(flags.agent_cost_usd),
+               "most money that a coding agent may spend on a question; --max-cost-usd needs it");
   app.add_option("--record", flags.record, "append every exchange with the model to this file");
 }
 

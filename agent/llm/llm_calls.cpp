@@ -31,9 +31,9 @@ std::optional<LlmCall> LlmCalls::send(Question& question, std::size_t model_inde
                                      .prompt_version = options_.prompts.version(),
                                      .bottleneck = bottleneck,
                                      .request = to_json(question.request)});
-  if (model.client->keeps_questions()) {
+  if (model.client->takes_facts()) {
     call.name = store_->name_of_llm_call(call.row);
-    search_name_ = call.name.search;
+    if (model.client->keeps_questions()) search_name_ = call.name.search;
     question.request.about =
         question_facts(options_, spending_, question, model.name, call.name, call.number);
   }

@@ -21,7 +21,7 @@ struct LlmCall {
   std::size_t model = 0;
   int number = 0;          ///< in the search, from 1
   RowId row = 0;           ///< in the store
-  QuestionName name = {};  ///< where the client keeps questions
+  QuestionName name = {};  ///< where the client takes facts
   std::chrono::steady_clock::time_point sent;
   LlmSpending::Reservation reservation = 0;
   std::future<LlmReply> reply;  ///< valid while it is in flight

@@ -27,6 +27,26 @@ Candidate unusable(const std::string& name, const std::string& source) {
   return {.name = name + ".cu", .source = source.substr(0, kMaxCandidateBytes), .plan = {}, .tunables = {}};
 }
 
+Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent, const std::string& name) {
+  if (trial.tunables) {
+    Result<Candidate> known = parse_candidate(name + ".cu", trial.text);
+    if (known) known.value().tunables = *trial.tunables;
+    return known;
+  }
+  auto read = read_answer(trial.text, parent, name, 1);
+  if (!read) return read.error();
+  return std::move(read.value().front().candidate);
+}
+
+/// What came of a kernel, for the agent that tries it.
+Json trial_json(const Attempt& attempt, const Attempt& parent) {
+  Json json{{"passed", attempt.passed}, {"variant", attempt.variant}, {"outcome", attempt.outcome}};
+  if (attempt.score_ns) json["time_ns"] = *attempt.score_ns;
+  if (attempt.score_ns && parent.score_ns) json["speedup_over_parent"] = *parent.score_ns / *attempt.score_ns;
+  if (!attempt.limits.empty()) json["limits"] = attempt.limits;
+  return json;
+}
+
 std::string worded(const InputError& input_error, LlmStop stop) {
   return input_error.message +
          (stop == LlmStop::length ? " (the answer ended at the limit of its length)" : "");
@@ -58,6 +78,10 @@ bool LlmProposer::working() const {
 
 bool LlmProposer::thinking() const {
   return std::ranges::any_of(exchanges_, [](const auto& exchange) { return exchange->call.in_flight(); });
+}
+
+bool LlmProposer::awaits_results() const {
+  return std::ranges::any_of(exchanges_, [](const auto& exchange) { return !exchange->tried.empty(); });
 }
 
 bool LlmProposer::resting() const { return exchanges_.empty() && offers_.empty() && models_.resting(); }
@@ -96,6 +120,7 @@ std::optional<Offer> LlmProposer::poll(bool busy, std::int64_t room) {
   room_ = room;
   for (std::size_t i = exchanges_.size(); i-- > 0;)
     if (is_due(*exchanges_[i])) receive(*exchanges_[i]);
+  for (const auto& exchange : exchanges_) take_trials(*exchange);
   send_repairs();
   if (offers_.empty()) {
     if (end_reason_.empty() && exchanges_.size() < options_.parallel && (told_ > 0 || !busy))
@@ -194,32 +219,88 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
                    options_.models[exchange.model].name, exchange.call.number, one.hypothesis_error);
     if (one.candidate) {
       credited_.try_emplace(one.source, exchange.credited);
-      offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
+      if (!take_measured(exchange, *one.candidate))
+        offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
     } else {
       offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop),
             std::move(one.hypothesis));
     }
   }
+  if (exchange.awaited.empty()) settle(exchange);  // all of it was evaluated while the agent was at work
 }
 
 void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string input_error,
                         std::optional<Hypothesis> hypothesis) {
-  const Question& question = exchange.question;
   if (hypothesis) {
-    hypothesis->parent_ns = question.parent.score_ns;
+    hypothesis->parent_ns = exchange.question.parent.score_ns;
     exchange.stated.insert_or_assign(candidate.variant_hash(), *hypothesis);
   }
+  Offer offer = offer_of(exchange, std::move(candidate));
+  offer.origin.hypothesis = std::move(hypothesis);
+  offer.input_error = std::move(input_error);
+  exchange.awaited.insert(offer.candidate.variant_hash());
+  offers_.push_back(std::move(offer));
+}
+
+Offer LlmProposer::offer_of(const Exchange& exchange, Candidate candidate) const {
+  const Question& question = exchange.question;
   Offer offer{.candidate = std::move(candidate),
               .origin = {.proposer = options_.models[exchange.model].name,
                          .arm = question.arm,
                          .parents = {},
                          .llm_call = exchange.call.row,
-                         .hypothesis = std::move(hypothesis)},
-              .input_error = std::move(input_error)};
+                         .hypothesis = {}},
+              .input_error = ""};
   if (question.parent.variant != 0) offer.origin.parents.push_back(question.parent.variant);
   if (question.second) offer.origin.parents.push_back(*question.second);
-  exchange.awaited.insert(offer.candidate.variant_hash());
-  offers_.push_back(std::move(offer));
+  return offer;
+}
+
+// ---- what coding agents try before they answer
+
+void LlmProposer::take_trials(Exchange& exchange) {
+  if (!exchange.call.in_flight()) return;
+  LlmClient& client = *options_.models[exchange.model].client;
+  while (const auto trial = client.take_trial()) try_out(exchange, *trial);
+}
+
+/// It is a candidate of the search like those of the answer.
+void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
+  LlmClient& client = *options_.models[exchange.model].client;
+  const Attempt& parent = exchange.question.parent;
+  auto read =
+      read_trial(trial, parent.candidate, fmt::format("llm_{}_trial_{}", exchange.call.number, ++trials_));
+  if (!read) return client.answer_trial(trial.ticket, {{"refused", read.error().message}});
+  Candidate& candidate = read.value();
+  const std::string hash = candidate.variant_hash();
+  if (const auto known = exchange.measured.find(hash); known != exchange.measured.end())
+    return client.answer_trial(trial.ticket, trial_json(known->second, parent));
+  const bool under_way = exchange.tried.contains(hash);
+  // One evaluation is kept for the answer.
+  if (!under_way && room_ <= std::ssize(offers_) + 1)
+    return client.answer_trial(trial.ticket, {{"refused", "the search has no evaluations left: answer now"}});
+  exchange.tried[hash].push_back(trial.ticket);
+  if (under_way) return;
+  credited_.try_emplace(candidate.source, exchange.credited);
+  offers_.push_back(offer_of(exchange, std::move(candidate)));
+}
+
+/// Its result is the exchange's, too.
+void LlmProposer::tell_trials(Exchange& exchange, const Attempt& attempt) {
+  const auto waiting = exchange.tried.extract(attempt.candidate.variant_hash());
+  for (const std::uint64_t ticket : waiting.mapped())
+    options_.models[exchange.model].client->answer_trial(ticket,
+                                                         trial_json(attempt, exchange.question.parent));
+  exchange.measured.insert_or_assign(attempt.candidate.variant_hash(), attempt);
+}
+
+/// True where the agent has had it evaluated: what it expects of it now is no expectation.
+bool LlmProposer::take_measured(Exchange& exchange, const Candidate& candidate) {
+  const auto known = exchange.measured.find(candidate.variant_hash());
+  if (known == exchange.measured.end()) return false;
+  exchange.passed = exchange.passed || known->second.passed;
+  if (!known->second.passed) exchange.last_failed = known->second;
+  return true;
 }
 
 // ---- verdicts
@@ -227,6 +308,12 @@ void LlmProposer::offer(Exchange& exchange, Candidate candidate, std::string inp
 LlmProposer::Exchange* LlmProposer::awaiting(const std::string& hash) const {
   const auto found = std::ranges::find_if(
       exchanges_, [&](const auto& exchange) { return exchange->awaited.contains(hash); });
+  return found == exchanges_.end() ? nullptr : found->get();
+}
+
+LlmProposer::Exchange* LlmProposer::trying(const std::string& hash) const {
+  const auto found =
+      std::ranges::find_if(exchanges_, [&](const auto& exchange) { return exchange->tried.contains(hash); });
   return found == exchanges_.end() ? nullptr : found->get();
 }
 
@@ -257,7 +344,8 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
   ++told_;
   end_wait();
   const std::string hash = completed.request.candidate.variant_hash();
-  Exchange* exchange = awaiting(hash);
+  Exchange* const tries = trying(hash);
+  Exchange* exchange = tries != nullptr ? tries : awaiting(hash);
   // Failed points of a search would crowd out what was tried.
   if (exchange == nullptr && !passed(completed.result, completed.request.depth)) return;
   Attempt attempt = attempt_of(completed, variant, exchange);
@@ -270,9 +358,15 @@ void LlmProposer::tell(const Completed& completed, RowId variant) {
     archive_.add(std::move(attempt));
     return withdraw_overtaken();
   }
-  exchange->awaited.erase(exchange->awaited.find(hash));
-  exchange->passed = exchange->passed || attempt.passed;
   exchange->reward = std::max(exchange->reward, reward);
+  if (tries != nullptr) tell_trials(*tries, attempt);
+  const auto awaited = exchange->awaited.find(hash);
+  if (awaited == exchange->awaited.end()) {
+    archive_.add(std::move(attempt));
+    return withdraw_overtaken();
+  }
+  exchange->awaited.erase(awaited);
+  exchange->passed = exchange->passed || attempt.passed;
   if (!attempt.passed) exchange->last_failed = attempt;
   archive_.add(std::move(attempt));
   if (exchange->awaited.empty()) settle(*exchange);

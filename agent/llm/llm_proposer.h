@@ -35,6 +35,7 @@ class LlmProposer final : public CandidateSource {
   [[nodiscard]] bool working() const override;
   [[nodiscard]] bool resting() const override;
   [[nodiscard]] bool thinking() const override;
+  [[nodiscard]] bool awaits_results() const override;
   void wait(std::chrono::milliseconds most) override;
   [[nodiscard]] bool is_suspended() const override { return suspended_; }
   void stop(std::string_view why) override;
@@ -56,6 +57,10 @@ class LlmProposer final : public CandidateSource {
     LlmCall call;                              ///< of the last one
     std::multiset<std::string> awaited;        ///< variant hashes of offers whose results are not known yet
     std::map<std::string, Hypothesis> stated;  ///< by variant hash
+    /// Kernels that a coding agent has evaluated before it answers, by variant hash: who waits for their results, and
+    /// those that are known.
+    std::map<std::string, std::vector<std::uint64_t>> tried;
+    std::map<std::string, Attempt> measured;
     std::optional<RowId> first_call;
     std::optional<Attempt> last_failed;
     bool passed = false;  ///< one of the candidates did
@@ -76,7 +81,13 @@ class LlmProposer final : public CandidateSource {
   void read(Exchange& exchange, const LlmReply& reply);
   void offer(Exchange& exchange, Candidate candidate, std::string input_error,
              std::optional<Hypothesis> hypothesis = {});
+  [[nodiscard]] Offer offer_of(const Exchange& exchange, Candidate candidate) const;
+  void take_trials(Exchange& exchange);
+  void try_out(Exchange& exchange, const LlmTrial& trial);
+  void tell_trials(Exchange& exchange, const Attempt& attempt);
+  [[nodiscard]] bool take_measured(Exchange& exchange, const Candidate& candidate);
   [[nodiscard]] Exchange* awaiting(const std::string& hash) const;
+  [[nodiscard]] Exchange* trying(const std::string& hash) const;
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
   void settle(Exchange& exchange);
   void end(const Exchange& exchange);
@@ -100,6 +111,7 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
+  int trials_ = 0;         ///< of coding agents, for their names
   std::int64_t room_ = 0;  ///< as poll() was told
   bool answered_ = false;  ///< once, by any model
   bool suspended_ = false;

@@ -35,15 +35,20 @@ std::optional<LlmSpending::Reservation> LlmSpending::reserve(const ModelEntry& m
     if (room < kMinAnswerTokens) reached = "token budget";
   }
   const double input_price = model.price ? std::max(model.price->input, model.price->cache_write) : 0;
-  if (const auto& limit = budgets_.max_cost_usd; limit && model.price && model.price->output > 0) {
+  const bool by_length = !model.question_usd && model.price && model.price->output > 0;
+  if (const auto& limit = budgets_.max_cost_usd; limit && by_length) {
     room = std::min(room, ((*limit - usd) * 1e6 - input * input_price) / model.price->output);
     if (room < kMinAnswerTokens && reached.empty()) reached = "cost budget";
   }
+  const double question_usd = model.question_usd.value_or(0);
+  if (const auto& limit = budgets_.max_cost_usd; limit && usd + question_usd > *limit && reached.empty())
+    reached = "cost budget";
   exhausted_ = reserved_.empty() ? reached : "";
   if (!reached.empty()) return std::nullopt;
   request.max_output_tokens = static_cast<int>(room);
+  const double priced_usd = model.price ? (input * input_price + room * model.price->output) / 1e6 : 0;
   reserved_[++last_] = {.tokens = static_cast<std::int64_t>(input + room),
-                        .usd = model.price ? (input * input_price + room * model.price->output) / 1e6 : 0};
+                        .usd = model.question_usd.value_or(priced_usd)};
   return last_;
 }
 

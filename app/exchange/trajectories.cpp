@@ -93,10 +93,11 @@ std::vector<std::string> with_secrets_here(std::vector<std::string> secrets) {
   return secrets;
 }
 
-/// The address of a server of one's own is left out: "local:[address]#NAME"; so is the folder of a mailbox, whatever
-/// characters are in it.
+/// The address of a server of one's own is left out: "local:[address]#NAME"; so is the folder of a mailbox and of a
+/// coding agent's program, whatever characters are in it.
 std::string without_address(std::string model) {
   if (model.starts_with("mailbox:")) return "mailbox:[path]";
+  if (model.starts_with("agent:") && model.find('/') != std::string::npos) return "agent:[path]";
   const std::size_t scheme = model.find("://"), begin = model.find(':') + 1;
   if (scheme == std::string::npos || begin > scheme) return model;
   return model.replace(begin, std::min(model.find('#'), model.size()) - begin, "[address]");

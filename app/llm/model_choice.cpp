@@ -5,12 +5,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <map>
 
 #include "agent/llm/api/model_info_client.h"
+#include "agent/llm/coding_agent/agent_program.h"
 #include "agent/llm/llm_proposer.h"
 #include "agent/seeds.h"
 #include "app/llm/diagnosis.h"
+#include "app/setup/program_paths.h"
+#include "candidate_contract.h"
 #include "core/error.h"
 
 namespace ak::app {
@@ -21,7 +26,12 @@ constexpr std::uint64_t kModelStream = 2;  // of a run's seed; inputs and held-o
 agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& settings,
                             const agent::Budgets& budgets) {
   agent::LlmModel model = agent::open_model(name, settings);
-  if (budgets.max_cost_usd && !model.entry.price) {
+  if (budgets.max_cost_usd && !model.entry.price && !model.entry.question_usd) {
+    if (name.starts_with(std::string(agent::kAgentProvider) + ":"))
+      fail(ExitCode::usage,
+           "what '{}' spends cannot be known before, so --max-cost-usd cannot be kept; give "
+           "--agent-cost-usd, the most for one question (docs/coding_agents.md)",
+           name);
     fail(ExitCode::usage,
          "model '{}' has no price entry, so --max-cost-usd cannot be kept; give it one in {} "
          "(docs/providers.md)",
@@ -58,7 +68,28 @@ void count_tokens(std::vector<agent::LlmModel>& models, const std::string& syste
   }
 }
 
+/// What a process that an agent starts has to find as this one does. None of these is a key.
+constexpr std::array kServerVariables{"ALPHAKERNEL_CONFIG", "ALPHAKERNEL_CACHE", "ALPHAKERNEL_TEMPLATES",
+                                      "ALPHAKERNEL_LOCKS",  "LD_LIBRARY_PATH",   "CUDA_VISIBLE_DEVICES",
+                                      "CUDA_DEVICE_ORDER",  "CUDA_HOME",         "CUDA_PATH",
+                                      "XDG_CONFIG_HOME",    "XDG_CACHE_HOME"};
+
 }  // namespace
+
+agent::CodingAgentSettings coding_agents(const Config& config, const std::filesystem::path& database,
+                                         const Target& target) {
+  agent::CodingAgentSettings agents = config.llm.agents;
+  agents.program = worker_command().front();
+  // An agent works in a folder of its own.
+  agents.database = std::filesystem::absolute(database);
+  agents.contract = candidate_contract().front().text;
+  agents.device = device_flag_of(target);
+  for (const char* name : kServerVariables)
+    if (const char* value = std::getenv(name)) agents.server_variables[name] = value;
+  if (!config.cache.empty())
+    agents.server_variables["ALPHAKERNEL_CACHE"] = std::filesystem::absolute(config.cache).string();
+  return agents;
+}
 
 ProposerChoice choose_proposer(const std::string& proposer, const std::vector<std::string>& models,
                                const std::string& record_to, const agent::Budgets& budgets,

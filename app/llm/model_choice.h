@@ -12,8 +12,14 @@
 #include "agent/candidate_source.h"
 #include "agent/llm/api/provider.h"
 #include "app/setup/config.h"
+#include "app/setup/target.h"
 
 namespace ak::app {
+
+/// The limits of the configuration, and what coding agents need for a search on this target.
+[[nodiscard]] agent::CodingAgentSettings coding_agents(const Config& config,
+                                                       const std::filesystem::path& database,
+                                                       const Target& target);
 
 /// A model that its provider says cannot be asked.
 struct ModelFault {

@@ -19,6 +19,9 @@ namespace {
 constexpr auto kStandstill = std::chrono::seconds(2);
 constexpr auto kLook = std::chrono::milliseconds(2);
 
+// Tickets of trials from here on are the journal's: a client counts its own from 1.
+constexpr std::uint64_t kKnownTickets = 1ull << 63;
+
 /// As the database has it.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -146,12 +149,13 @@ class JournalStore final : public VariantStore {
     });
     if (known == calls.end()) return store_.begin_llm_call(record);
     const RowId id = known->id;
-    if (known->reply) {
-      answered_.insert(id);
+    if (known->reply) answered_.insert(id);
+    if (known->reply || !known->trials.empty()) {
       const std::lock_guard lock(journal_.mutex_);
       // What comes from an API comes in minutes, and so it may come at once. What comes in hours comes when it came.
-      journal_.answers_[request].push_back(
-          {.reply = std::move(*known->reply), .after = is_kept(*known) ? known->after : 0});
+      journal_.answers_[request].push_back({.reply = std::move(known->reply),
+                                            .after = is_kept(*known) ? known->after : 0,
+                                            .trials = std::move(known->trials)});
     }
     calls.erase(known);
     return id;
@@ -188,9 +192,10 @@ class JournalClient final : public LlmClient {
     const std::string text = text_of(agent::to_json(request));
     wait_until_due(text, cancelled);
     auto known = answer_to(text);
-    if (!known) return client_->ask(request, cancelled);
-    client_->pass_over(*known);
-    return std::move(*known);
+    if (known) try_again(known->trials, cancelled);
+    if (!known || !known->reply) return client_->ask(request, cancelled);
+    client_->pass_over(*known->reply);
+    return std::move(*known->reply);
   }
   [[nodiscard]] bool owes_answer(const LlmRequest& request) const override {
     if (!journal_.replaying()) return false;
@@ -200,6 +205,19 @@ class JournalClient final : public LlmClient {
   void pass_over(const LlmReply& known) override { client_->pass_over(known); }
   [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
   [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
+  [[nodiscard]] bool takes_facts() const override { return client_->takes_facts(); }
+  [[nodiscard]] std::optional<LlmTrial> take_trial() override {
+    const std::lock_guard lock(mutex_);
+    if (known_trials_.empty()) return client_->take_trial();
+    LlmTrial trial = std::move(known_trials_.front());
+    known_trials_.pop_front();
+    return trial;
+  }
+  void answer_trial(std::uint64_t ticket, Json result) override {
+    if (ticket < kKnownTickets) return client_->answer_trial(ticket, std::move(result));
+    const std::lock_guard lock(mutex_);
+    ++answered_trials_;
+  }
   void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }
 
  private:
@@ -208,7 +226,32 @@ class JournalClient final : public LlmClient {
     const std::lock_guard lock(journal_.mutex_);
     const auto known = journal_.answers_.find(request);
     if (known == journal_.answers_.end() || known->second.empty()) return std::nullopt;
+    // What an agent tried goes before its answer, and takes the search's own steps.
+    if (!known->second.front().trials.empty()) return std::nullopt;
     return known->second.front().after;
+  }
+
+  /// Hands the search what an agent had evaluated before it answered, or before its search was killed, and waits until
+  /// it has the results; not for what is evaluated now.
+  void try_again(const std::vector<db::JournalTrial>& trials, const std::atomic<bool>* cancelled) {
+    {
+      const std::lock_guard lock(mutex_);
+      answered_trials_ = 0;
+      for (const db::JournalTrial& trial : trials)
+        known_trials_.push_back(
+            {.ticket = kKnownTickets + ++last_trial_, .text = trial.source, .tunables = trial.tunables});
+    }
+    std::size_t answered = 0;
+    auto since = steady_clock::now();
+    while (answered < trials.size() && !(cancelled && cancelled->load()) &&
+           steady_clock::now() - since < kStandstill) {
+      std::this_thread::sleep_for(kLook);
+      const std::lock_guard lock(mutex_);
+      if (answered != answered_trials_) since = steady_clock::now();
+      answered = answered_trials_;
+    }
+    const std::lock_guard lock(mutex_);
+    known_trials_.clear();
   }
 
   /// Or until nothing more is replayed, or nothing happens: then the search has taken another course.
@@ -224,17 +267,21 @@ class JournalClient final : public LlmClient {
     }
   }
 
-  std::optional<LlmReply> answer_to(const std::string& request) {
+  std::optional<RunJournal::KnownAnswer> answer_to(const std::string& request) {
     const std::lock_guard lock(journal_.mutex_);
     auto& known = journal_.answers_[request];
     if (known.empty()) return std::nullopt;
-    LlmReply reply = std::move(known.front().reply);
+    RunJournal::KnownAnswer answer = std::move(known.front());
     known.pop_front();
-    return reply;
+    return answer;
   }
 
   RunJournal& journal_;
   std::shared_ptr<LlmClient> client_;
+  std::mutex mutex_;  ///< of what follows: trials are taken by the search's thread
+  std::deque<LlmTrial> known_trials_;
+  std::uint64_t last_trial_ = 0;
+  std::size_t answered_trials_ = 0;
 };
 
 RunJournal::RunJournal(std::vector<db::JournalEntry> entries, std::vector<db::JournalCall> calls)

@@ -60,10 +60,12 @@ class RunJournal {
   std::deque<db::JournalCall> calls_;
   std::set<std::string> models_;  ///< that the search asks now
   std::mutex mutex_;              ///< of what follows: questions are asked from their own threads
-  /// An answer that is known, and how many evaluations were committed before it came.
+  /// What is known of the answer to a question: it, unless it never came; how many evaluations were committed before it
+  /// came; and what a coding agent had evaluated before.
   struct KnownAnswer {
-    LlmReply reply;
+    std::optional<LlmReply> reply = {};
     std::int64_t after = 0;
+    std::vector<db::JournalTrial> trials = {};
   };
   std::map<std::string, std::deque<KnownAnswer>> answers_;      ///< by request, of questions that are begun
   std::map<std::string, std::deque<StoredEvaluation>> handed_;  ///< by key: not committed again

@@ -70,6 +70,13 @@ void check_pool(const SearchRun& search) {
          "--baselines are timed on this machine, and the first device of the pool is elsewhere");
 }
 
+void set_agent_limits(const SearchFlags& flags, Config& config) {
+  agent::CodingAgentSettings& agents = config.llm.agents;
+  if (flags.agent_evaluations) agents.most_evaluations = *flags.agent_evaluations;
+  if (flags.agent_minutes) agents.most_time = time_limit(*flags.agent_minutes * 60);
+  if (flags.agent_cost_usd) agents.most_usd = *flags.agent_cost_usd;
+}
+
 /// The audit's phase begins when it waits for the first time: most problems were audited before.
 runtime::OnEvaluatorWait audit_shown(LiveView* view) {
   if (view == nullptr) return {};
@@ -131,6 +138,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   if (flags.workers > 0) config.workers = flags.workers;
   if (flags.deterministic) config.llm_parallel = 1;
   setup.database = database_file(flags.database, config);
+  set_agent_limits(flags, config);
   SearchRun& search = setup.run;
   search.database = setup.database;
   search.problem = std::move(problem);
@@ -138,6 +146,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.target =
       choose_search_target(flags.device.empty() && flags.pool.empty() ? config.device : flags.device,
                            flags.pool, flags.arch.empty() ? config.arch : flags.arch);
+  config.llm.agents = coding_agents(config, setup.database, search.target);
   search.strategy = flags.strategy;
   search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   search.budgets = budgets(flags, config.budgets);

@@ -26,6 +26,9 @@ struct SearchFlags {
   std::optional<std::int64_t> max_evaluations, max_compilations, max_tokens, patience;
   std::optional<double> max_minutes, max_cost_usd;
   std::optional<double> stop_when_done;  ///< in percent
+  // Of one question to a coding agent (docs/coding_agents.md).
+  std::optional<std::int64_t> agent_evaluations;
+  std::optional<double> agent_minutes, agent_cost_usd;
   int workers = 0, prepared_copies = 1;
   FileDescriptor output_claim = {};  ///< ClaimedOutput::claim, where nobody named the output
   bool json = false, quiet = false, unaudited = false, deterministic = false, per_shape = false;

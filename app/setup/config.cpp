@@ -8,6 +8,7 @@
 #include <map>
 
 #include "agent/llm/api/batch_client.h"
+#include "agent/llm/coding_agent/agent_program.h"
 #include "app/setup/option_ranges.h"
 #include "core/error.h"
 #include "core/text/format_version.h"
@@ -44,8 +45,11 @@ void read_key_files(Config& config, const JsonReader& at) {
 void read_commands(Config& config, const JsonReader& commands) {
   for (const auto& [name, at] : commands.members()) {
     at.only({"argv", "environment", "timeout_s"});
-    agent::LlmCommand command{.argv = texts(at.member("argv"))};
-    if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
+    agent::LlmCommand command;
+    if (at.find("argv") || !agent::is_known_agent(name)) {
+      command.argv = texts(at.member("argv"));
+      if (command.argv.empty()) at.member("argv").fail("a program and its arguments");
+    }
     if (const auto variables = at.find("environment")) command.environment = texts(*variables);
     if (const auto timeout = at.find("timeout_s"))
       command.timeout = std::chrono::seconds(std::llround(std::ceil(quantity_in(*timeout, kSeconds))));
@@ -126,6 +130,16 @@ const std::map<std::string, Read>& keys() {
       {"patience", read_budget<&Budgets::patience>},
       {"stop_when_done",
        [](Config& c, const JsonReader& at) { c.budgets.least_gain = quantity_in(at, kPercent) / 100; }},
+      {"agent_minutes",
+       [](Config& c, const JsonReader& at) {
+         c.llm.agents.most_time = time_limit(quantity_in(at, kMinutes) * 60);
+       }},
+      {"agent_evaluations",
+       [](Config& c, const JsonReader& at) {
+         c.llm.agents.most_evaluations = integer_in(at, kAgentEvaluations);
+       }},
+      {"agent_cost_usd",
+       [](Config& c, const JsonReader& at) { c.llm.agents.most_usd = quantity_in(at, kDollars); }},
       {"max_tokens", read_budget<&Budgets::max_tokens>},
       {"max_cost_usd",
        [](Config& c, const JsonReader& at) { c.budgets.max_cost_usd = quantity_in(at, kDollars); }},

@@ -14,6 +14,9 @@ inline constexpr IntegerRange kTokens{.min = 0};
 /// SQLite's integers are signed.
 inline constexpr IntegerRange kSeeds{.min = 0, .max = INT64_MAX};
 
+/// Of a coding agent before it answers: none, or as many as one reads the results of.
+inline constexpr IntegerRange kAgentEvaluations{.min = 0, .max = 10'000};
+
 /// Copies of prepared weights: more than members is of no use (SetLimits::max_members).
 inline constexpr IntegerRange kPreparedCopies{.min = 1, .max = 8};
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/store/journal_rows.h"
 
+#include <algorithm>
+
 #include "core/token_counts.h"
 #include "db/rows.h"
 
@@ -20,6 +22,13 @@ constexpr const char* kCalls =
     "AND e.ended_at <= c.ended_at AND (p.llm_call_id IS NULL OR p.llm_call_id < c.id)) AS after "
     "FROM llm_calls c WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
 
+constexpr const char* kTrials =
+    "SELECT c.id AS call, s.text AS source, v.tunables AS tunables FROM llm_calls c JOIN proposals p ON "
+    "p.llm_call_id = c.id JOIN evaluations e ON e.proposal_id = p.id JOIN journal j ON j.evaluation_id = "
+    "e.id "
+    "JOIN variants v ON v.id = p.variant_id JOIN sources s ON s.id = v.source_id WHERE c.search_id = :search "
+    "AND c.model LIKE 'agent:%' AND j.result <> '' ORDER BY e.id";
+
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
   if (status == "sent") return std::nullopt;
@@ -35,6 +44,18 @@ std::optional<LlmReply> reply_of(const Rows& row) {
   if (!are_possible(reply.usage)) reply.usage = {};
   if (const auto fault = parse_llm_fault(status)) reply.failure = LlmFailure{*fault, row.text("message")};
   return reply;
+}
+
+void add_trials(Connection& connection, RowId search, std::vector<JournalCall>& calls) {
+  Rows row = select(connection, kTrials, {{"search", search}});
+  while (row.next()) {
+    const auto call = std::ranges::find(calls, row.integer("call"), &JournalCall::id);
+    if (call == calls.end()) continue;
+    JournalTrial trial{.source = row.text("source"), .tunables = {}};
+    for (const auto& [name, value] : parse_json(row.text("tunables")).items())
+      if (value.is_number_integer()) trial.tunables[name] = value.get<std::int64_t>();
+    call->trials.push_back(std::move(trial));
+  }
 }
 
 }  // namespace
@@ -63,6 +84,7 @@ std::vector<JournalCall> journal_calls(Connection& connection, RowId search) {
                      .request = row.text("request"),
                      .reply = reply_of(row),
                      .after = row.integer("after")});
+  add_trials(connection, search, calls);
   return calls;
 }
 

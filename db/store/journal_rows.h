@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/launch_plan.h"
 #include "core/store.h"
 #include "core/text/json.h"
 #include "db/sqlite.h"
@@ -21,12 +22,21 @@ struct JournalEntry {
   std::optional<Json> result;  ///< nothing where nothing was evaluated
 };
 
+/// A kernel that came of a request to a model, and was evaluated.
+struct JournalTrial {
+  std::string source;
+  TunableValues tunables;
+};
+
 /// A request to a model that a search has committed.
 struct JournalCall {
   RowId id = 0;
   std::string model, request;
   std::optional<LlmReply> reply;  ///< nothing where no answer came
   std::int64_t after = 0;         ///< evaluations of the search that were committed before the answer
+  /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, with those of
+  /// its answer at the end.
+  std::vector<JournalTrial> trials = {};
 };
 
 /// Throw SqliteError.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker/worker_main.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -14,6 +15,7 @@
 #include "runtime/fleet/tcp_socket.h"
 #include "runtime/fleet/worker_link.h"
 #include "runtime/process/sandbox.h"
+#include "runtime/process/supervisor.h"
 #include "runtime/process/worker_protocol.h"
 #include "runtime/reference/reference_worker.h"
 #include "runtime/worker/counter_probe.h"
@@ -66,6 +68,14 @@ int as_reference() {
   return become_reference_process();
 }
 
+/// A supervisor runs a program of the user's and has no channel either.
+constexpr std::array<std::string_view, 2> kSupervisorWords{"--role", "supervisor"};
+bool is_supervisor(std::span<const std::string> arguments) {
+  return arguments.size() > kSupervisorWords.size() &&
+         std::equal(kSupervisorWords.begin(), kSupervisorWords.end(), arguments.begin()) &&
+         is_supervisors_order(arguments.subspan(kSupervisorWords.size()));
+}
+
 /// One of the two ends of a worker elsewhere: no candidate runs in this process (docs/fleet.md).
 int link(const Options& options) {
   const std::string &listen = options.at("--listen"), &connect = options.at("--connect");
@@ -85,6 +95,7 @@ int serve(const Role& role, MakeLaunchProfiler make_profiler) {
 }  // namespace
 
 int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_profiler) {
+  const bool supervisor = is_supervisor(arguments);
   const auto options = options_in(arguments);
   const std::string name = options ? options->at("--role") : "";
   const bool reference = name == kReferenceRole;
@@ -92,7 +103,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
   const bool linked = options && !options->at("--token-file").empty() &&
                       (options->at("--connect").empty() ? role != nullptr && !options->at("--listen").empty()
                                                         : name.empty() && options->at("--listen").empty());
-  if (!linked && role == nullptr && !reference) {
+  if (!linked && role == nullptr && !reference && !supervisor) {
     std::fputs(
         "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, "
         "docs/fleet.md)\n"
@@ -103,6 +114,7 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
     return static_cast<int>(ExitCode::usage);
   }
   try {
+    if (supervisor) return supervise_program(arguments.subspan(kSupervisorWords.size()));
     if (linked) return link(*options);
     return reference ? as_reference() : serve(*role, make_profiler);
   } catch (const Error& error) {

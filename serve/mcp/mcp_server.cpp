@@ -35,8 +35,9 @@ Json still_at_work(const ToolJob& job) {
 
 }  // namespace
 
-Server::Server(int in, int out, std::vector<std::string> command, std::string version)
-    : in_(in), out_(out), protocol_(std::move(version)), jobs_(std::move(command)) {}
+Server::Server(int in, int out, std::vector<std::string> command, std::string version,
+               std::span<const Tool> tools)
+    : in_(in), out_(out), protocol_(std::move(version), tools), jobs_(std::move(command)) {}
 
 void Server::run() {
   while (open_) {

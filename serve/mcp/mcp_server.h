@@ -16,8 +16,10 @@ namespace ak::mcp {
 class Server {
  public:
   /// @param command starts a tool, see ToolJobs
+  /// @param tools that it offers; outlive it
   /// Neither descriptor is owned.
-  Server(int in, int out, std::vector<std::string> command, std::string version);
+  Server(int in, int out, std::vector<std::string> command, std::string version,
+         std::span<const Tool> tools = all_tools());
   /// Throws Error(output) when the client does not take what is written.
   void run();
 

@@ -81,11 +81,11 @@ Action error(const Message& message, RpcCode code, std::string words) {
   return Reply{error_message(message.id, {code, std::move(words)})};
 }
 
-Action list_tools(const Message& message, ProtocolMode mode) {
+Action list_tools(const Message& message, ProtocolMode mode, std::span<const Tool> tools) {
   if (message.params.contains("cursor"))
     return error(message, RpcCode::invalid_params, "tools/list: unknown cursor; the list has one page");
   Json list = Json::array();
-  for (const Tool& tool : all_tools()) list.push_back(tool_json(tool));
+  for (const Tool& tool : tools) list.push_back(tool_json(tool));
   Json result = in_mode(mode, {{"tools", std::move(list)}});
   return Reply{result_message(message.id, mode == ProtocolMode::stateless ? cacheable(result) : result)};
 }
@@ -97,15 +97,15 @@ std::optional<Json> progress_token(const Message& message) {
   return *token;
 }
 
-Action call_tool(const Message& message, ProtocolMode mode) {
+Action call_tool(const Message& message, ProtocolMode mode, std::span<const Tool> tools) {
   const Json& params = message.params;
   if (!params.contains("name") || !params["name"].is_string())
     return error(message, RpcCode::invalid_params, "tools/call: expected a name that is a string");
   const std::string name = params["name"];
-  const Tool* tool = find_tool(name);
+  const Tool* tool = find_tool(tools, name);
   if (tool == nullptr) {
     std::vector<std::string> known;
-    for (const Tool& each : all_tools()) known.emplace_back(each.name);
+    for (const Tool& each : tools) known.emplace_back(each.name);
     return error(message, RpcCode::invalid_params,
                  fmt::format("unknown tool '{}'{}", sanitize(name, 80), did_you_mean(name, known)));
   }
@@ -148,8 +148,8 @@ std::optional<Action> Protocol::request(const Message& message) {
   const Result<ProtocolMode, RpcError> mode = mode_of(message, !negotiated_.empty());
   if (!mode) return Reply{error_message(message.id, mode.error())};
   const bool stateless = *mode == ProtocolMode::stateless;
-  if (message.method == "tools/list") return list_tools(message, *mode);
-  if (message.method == "tools/call") return call_tool(message, *mode);
+  if (message.method == "tools/list") return list_tools(message, *mode, tools_);
+  if (message.method == "tools/call") return call_tool(message, *mode, tools_);
   if (message.method == "server/discover" && stateless) return Reply{result_message(message.id, discover())};
   if (message.method == "ping" && !stateless) return Reply{result_message(message.id, Json::object())};
   return error(message, RpcCode::method_not_found,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -38,7 +39,9 @@ using Action = std::variant<Reply, ToolCall, Cancellation>;
 /// turns. Never throws for what a line holds.
 class Protocol {
  public:
-  explicit Protocol(std::string version) : program_version_(std::move(version)) {}
+  /// @param tools that it offers; outlive it
+  explicit Protocol(std::string version, std::span<const Tool> tools = all_tools())
+      : program_version_(std::move(version)), tools_(tools) {}
   [[nodiscard]] std::vector<Action> read(std::string_view line);
 
  private:
@@ -49,6 +52,7 @@ class Protocol {
   [[nodiscard]] Json server_info() const;
 
   const std::string program_version_;
+  const std::span<const Tool> tools_;
   std::string negotiated_;  ///< revision of the handshake; empty before it
 };
 

@@ -37,8 +37,11 @@ struct Tool {
 
 /// In the order they are listed: the operations, then those for jobs.
 [[nodiscard]] std::span<const Tool> all_tools();
-/// Null where there is none.
-[[nodiscard]] const Tool* find_tool(std::string_view name);
+/// Of a coding agent that a search has asked: its question is all that it may work on.
+[[nodiscard]] std::span<const Tool> agent_tools();
+/// Null where there is none among these.
+[[nodiscard]] const Tool* find_tool(std::span<const Tool> tools, std::string_view name);
+[[nodiscard]] inline const Tool* find_tool(std::string_view name) { return find_tool(all_tools(), name); }
 
 /// As tools/list shows it.
 [[nodiscard]] Json tool_json(const Tool& tool);

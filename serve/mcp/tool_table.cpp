@@ -92,8 +92,7 @@ std::span<const Tool> all_tools() {
   return table;
 }
 
-const Tool* find_tool(std::string_view name) {
-  const auto tools = all_tools();
+const Tool* find_tool(std::span<const Tool> tools, std::string_view name) {
   const auto found = std::ranges::find(tools, name, &Tool::name);
   return found == tools.end() ? nullptr : &*found;
 }

@@ -3,6 +3,7 @@
 #include "agent/llm/api/batch_protocol.h"
 #include "agent/llm/api/dialect.h"
 #include "agent/llm/api/http_client.h"
+#include "agent/llm/coding_agent/agent_usage.h"
 #include "agent/llm/mailbox/mailbox.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
@@ -68,7 +69,7 @@ void read_provider_answers(std::string_view input) {
   }
 }
 
-/// What a language model wrote.
+/// What a language model wrote, or a coding agent printed.
 void read_model_answer(std::string_view input) {
   static const Result<Candidate> parent = parse_candidate("parent.cu", kParent);
   AK_ASSERT(parent.ok(), "the parent is a candidate");
@@ -77,6 +78,8 @@ void read_model_answer(std::string_view input) {
     AK_ASSERT(!candidates || (!candidates->empty() && candidates->size() <= most),
               "an answer has as many candidates as are taken");
   }
+  const agent::AgentUsage usage = agent::printed_usage(input);
+  AK_ASSERT(!usage.cost_usd || *usage.cost_usd >= 0, "nobody is paid for answering");
 }
 
 /// What lies in a mailbox: an answer, or a question as others may have written it.

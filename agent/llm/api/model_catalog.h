@@ -28,6 +28,8 @@ struct ModelEntry {
   bool stream = true;                     ///< answers are asked for as a stream of events
   std::vector<std::string> efforts = {};  ///< of reasoning that it takes
   std::optional<ModelPrice> price = {};
+  /// Most that a question may cost, whatever its answer takes: of coding agents, whose tokens nobody can limit.
+  std::optional<double> question_usd = {};
   double max_per_estimate = 4.0 / 3;  ///< tokens for each that is estimated: three bytes each; not measured
 
   [[nodiscard]] std::optional<double> cost_usd(const LlmUsage& usage) const;

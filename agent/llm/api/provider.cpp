@@ -15,6 +15,7 @@
 #include "agent/llm/api/model_info_client.h"
 #include "agent/llm/api/recording.h"
 #include "agent/llm/api/redact.h"
+#include "agent/llm/coding_agent/coding_agent_client.h"
 #include "agent/llm/mailbox/mailbox_client.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -45,7 +46,7 @@ std::vector<Provider> all_providers(const LlmSettings& settings) {
 }
 
 [[noreturn]] void unknown_provider(const std::string& name, const std::vector<Provider>& all) {
-  std::vector<std::string> names{"command", "mailbox", "replay"};
+  std::vector<std::string> names{"agent", "command", "mailbox", "replay"};
   for (const Provider& provider : all) names.push_back(provider.name);
   std::ranges::sort(names);
   fail(ExitCode::usage, "no language-model provider '{}'{}; expected PROVIDER:MODEL with one of {}", name,
@@ -90,6 +91,8 @@ void connect(LlmModel& model, Provider provider, const LlmSettings& settings) {
 
 std::unique_ptr<LlmClient> command_client(const std::string& name, const LlmSettings& settings) {
   const auto found = settings.commands.find(name);
+  if (found != settings.commands.end() && found->second.argv.empty())
+    fail(ExitCode::usage, "the entry '{}' of llm_commands has no argv: ask agent:{}", name, name);
   if (found != settings.commands.end()) return std::make_unique<CommandLlmClient>(found->second);
   std::vector<std::string> names;
   for (const auto& [known, command] : settings.commands) names.push_back(known);
@@ -121,6 +124,10 @@ void make_client(LlmModel& model, const std::string& provider_name, std::string 
     model.client = std::make_shared<ReplayClient>(name);
   } else if (provider_name == "command") {
     model.client = command_client(name, settings);
+  } else if (provider_name == kAgentProvider) {
+    model.entry.question_usd = settings.agents.most_usd;
+    model.client = std::make_shared<CodingAgentClient>(agent_program(name, settings.commands),
+                                                       settings.agents, model.entry);
   } else if (provider_name == kMailboxProvider) {
     if (name.empty()) fail(ExitCode::usage, "name a folder: mailbox:FOLDER");
     Mailbox(name).require_writable();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,12 +36,26 @@ struct LlmCommand {
   std::chrono::milliseconds timeout{600'000};
 };
 
+/// What a coding agent works with, and how far it may go with one question (docs/coding_agents.md).
+struct CodingAgentSettings {
+  std::filesystem::path
+      program;  ///< alphakernel: its supervisor and its MCP server; empty: no agent can be asked
+  std::filesystem::path database;                                 ///< that its queries read
+  std::string contract;                                           ///< how a kernel file is written
+  std::string device;                                             ///< --device of what it profiles
+  std::map<std::string, std::string> server_variables = {};       ///< environment of the server
+  std::chrono::milliseconds most_time{std::chrono::minutes(30)};  ///< chosen: some dozens of turns
+  std::int64_t most_evaluations = 20;                             ///< chosen: as many kernels in that time
+  std::optional<double> most_usd = {};
+};
+
 class BatchQueues;
 
 /// What a user has configured (docs/providers.md).
 struct LlmSettings {
   std::vector<Provider> providers;  ///< the user's own: one of a known name replaces it
   std::map<std::string, LlmCommand> commands;
+  CodingAgentSettings agents;
   std::map<std::string, std::filesystem::path> key_files;  ///< by provider; readable by their owner alone
   std::map<std::string, ModelEntry> entries;  ///< by full name: these replace those of the catalogue
   std::filesystem::path models_file;          ///< laid over the shipped models
@@ -61,8 +76,8 @@ struct LlmModel {
       {};  ///< asks the provider about the model; null where no one knows
 };
 
-/// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME", "mailbox:FOLDER" or "replay:FILE". Nothing
-/// is sent yet. Throws Error(usage) when there is no such provider or command, or the address is not
+/// The model of a name: "PROVIDER:MODEL", "local:URL#MODEL", "command:NAME", "agent:NAME", "mailbox:FOLDER" or
+/// "replay:FILE". Nothing is sent yet. Throws Error(usage) when there is no such provider or command, or the address is not
 /// allowed, Error(environment) when a key or libcurl is missing, Error(bad_input) for a broken models,
 /// key or replay file, Error(output) for a mailbox that cannot be written.
 [[nodiscard]] LlmModel open_model(const std::string& name, const LlmSettings& settings);

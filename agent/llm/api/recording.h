@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/llm.h"
@@ -36,6 +37,11 @@ class RecordingClient final : public LlmClient {
   void pass_over(const LlmReply& known) override { client_->pass_over(known); }
   [[nodiscard]] bool keeps_questions() const override { return client_->keeps_questions(); }
   [[nodiscard]] bool is_waiting() const override { return client_->is_waiting(); }
+  [[nodiscard]] bool takes_facts() const override { return client_->takes_facts(); }
+  [[nodiscard]] std::optional<LlmTrial> take_trial() override { return client_->take_trial(); }
+  void answer_trial(std::uint64_t ticket, Json result) override {
+    client_->answer_trial(ticket, std::move(result));
+  }
   void withdraw(const QuestionName& name, std::string_view why) override { client_->withdraw(name, why); }
 
  private:

@@ -77,20 +77,24 @@ std::filesystem::path mailbox_folder(std::string_view model) {
   return folder;
 }
 
-std::string question_text(const MailQuestion& question, const LlmRequest& request) {
-  const bool has_parent = request.about.is_object() && request.about.contains("parent_source");
-  std::string text = fmt::format(
-      fmt::runtime(kHead), fmt::arg("name", question.name()),
-      fmt::arg("answer", file_name(question, "answer.md")), fmt::arg("tokens", request.max_output_tokens),
-      fmt::arg("parent",
-               has_parent ? fmt::format(fmt::runtime(kParent), file_name(question, "parent.cu")) : ""),
-      fmt::arg("withdrawn", file_name(question, "withdrawn.md")));
-  text += "\n---\n\n<!-- instructions -->\n\n" + redact(request.system) + "\n";
+std::string request_text(const LlmRequest& request) {
+  std::string text = "\n---\n\n<!-- instructions -->\n\n" + redact(request.system) + "\n";
   for (const LlmMessage& message : request.messages)
     text +=
         fmt::format("\n---\n\n<!-- {} -->\n\n{}\n",
                     message.role == "user" ? "question" : "what was answered before", redact(message.text));
   return text;
+}
+
+std::string question_text(const MailQuestion& question, const LlmRequest& request) {
+  const bool has_parent = request.about.is_object() && request.about.contains("parent_source");
+  const std::string text = fmt::format(
+      fmt::runtime(kHead), fmt::arg("name", question.name()),
+      fmt::arg("answer", file_name(question, "answer.md")), fmt::arg("tokens", request.max_output_tokens),
+      fmt::arg("parent",
+               has_parent ? fmt::format(fmt::runtime(kParent), file_name(question, "parent.cu")) : ""),
+      fmt::arg("withdrawn", file_name(question, "withdrawn.md")));
+  return text + request_text(request);
 }
 
 LlmReply MailboxClient::ask(const LlmRequest& request, const std::atomic<bool>* cancelled) {

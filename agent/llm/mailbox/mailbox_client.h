@@ -71,6 +71,9 @@ inline constexpr std::string_view kMailboxProvider = "mailbox";
 /// The folder of a model called "mailbox:FOLDER", without a stroke at its end; empty for any other.
 [[nodiscard]] std::filesystem::path mailbox_folder(std::string_view model);
 
+/// Instructions and question as one text for people and agents to read. Keys are redacted.
+[[nodiscard]] std::string request_text(const LlmRequest& request);
+
 /// The text of NNNN.question.md: all that who answers has to know. Keys are redacted.
 [[nodiscard]] std::string question_text(const MailQuestion& question, const LlmRequest& request);
 

@@ -8,9 +8,15 @@ import http from 'node:http';
 const [answerFile, logFile] = process.argv.slice(2);
 const kernel = fs.readFileSync(answerFile, 'utf8');
 const source = /```cuda\n([\s\S]*)```/.exec(kernel)[1];
-const call = JSON.stringify({ source, problem: 'vector_add', device: 'emulator', wait_s: 120 });
+const call = { source, problem: 'vector_add', device: 'emulator', wait_s: 120 };
 const log = (text) => fs.appendFileSync(logFile, text + '\n');
 let number = 0;
+
+/** The call of `evaluate`, with what this one takes: of a search's own it is known what it evaluates, and where. */
+function callOf(tool) {
+  const known = (tool.parameters ?? tool.input_schema)?.properties ?? call;
+  return JSON.stringify(Object.fromEntries(Object.entries(call).filter(([name]) => name in known)));
+}
 
 /** What the model says: a text, or a call of a tool by the name that the agent gives it. */
 function decide(request, tools, results) {
@@ -35,7 +41,7 @@ function responses(request, response) {
   const said = decide(request.input, tools.filter(({ name }) => name), results);
   const id = `resp_${++number}`;
   const item = said.tool
-    ? { type: 'function_call', id: `fc_${number}`, call_id: `call_${number}`, name: said.tool.name, arguments: call, status: 'completed',
+    ? { type: 'function_call', id: `fc_${number}`, call_id: `call_${number}`, name: said.tool.name, arguments: callOf(said.tool), status: 'completed',
         ...(said.tool.namespace ? { namespace: said.tool.namespace } : {}) }
     : { type: 'message', id: `msg_${number}`, role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: said.text, annotations: [] }] };
   const usage = { input_tokens: 10, input_tokens_details: { cached_tokens: 0 }, output_tokens: 5, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 15 };
@@ -54,7 +60,7 @@ function messages(request, response) {
     .map(({ content }) => typeof content === 'string' ? content : JSON.stringify(content));
   const said = decide(request.messages, request.tools ?? [], results);
   const [block, delta] = said.tool
-    ? [{ type: 'tool_use', id: `toolu_${++number}`, name: said.tool.name, input: {} }, { type: 'input_json_delta', partial_json: call }]
+    ? [{ type: 'tool_use', id: `toolu_${++number}`, name: said.tool.name, input: {} }, { type: 'input_json_delta', partial_json: callOf(said.tool) }]
     : [{ type: 'text', text: '' }, { type: 'text_delta', text: said.text }];
   const message = { id: `msg_${++number}`, type: 'message', role: 'assistant', model: request.model, content: [], stop_reason: null,
     stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 } };
