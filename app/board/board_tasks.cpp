@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/board/board_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/problem/problem_catalog.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "core/text/hash.h"
+
+namespace ak::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Enough of a hash to tell the versions of one file apart (chosen).
+constexpr std::size_t kVersionDigits = 8;
+// Next to a file of GPU MODE: what its cases are.
+constexpr const char* kCasesFile = "task.yml";
+
+/// A file with what decides, too: the cases of GPU MODE.
+std::string text_of(const fs::path& file) {
+  std::string text = read_file(file);
+  const fs::path cases = file.parent_path() / kCasesFile;
+  if (file.filename() == "reference.py" && fs::is_regular_file(cases)) text += read_file(cases);
+  return text;
+}
+
+/// Where a board's own file is on the disk: written there, as the board may be compiled in.
+fs::path own_file(const BoardManifest& manifest, const BoardFolder& folder, const std::string& file) {
+  const fs::path to = folder.path / "own" / file;
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  if (error) fail(ExitCode::output, "cannot make {}: {}", to.parent_path().string(), error.message());
+  write_file_atomically(to, own_file_text(manifest, file));
+  if (to.filename() == "reference.py")
+    write_file_atomically(
+        to.parent_path() / kCasesFile,
+        own_file_text(manifest, (fs::path(file).parent_path() / kCasesFile).generic_string()));
+  return to;
+}
+
+void look_for_file(FoundTask& task, const BoardManifest& manifest, const BoardFolder& folder) {
+  if (task.listed.file.empty()) return;
+  const fs::path file =
+      task.listed.own ? own_file(manifest, folder, task.listed.file) : folder.tasks_folder / task.listed.file;
+  if (fs::is_regular_file(file))
+    task.file = file;
+  else
+    task.missing = fmt::format("there is no file {}", file.string());
+}
+
+/// A template serves the file that it was matched with, and no other one of that name.
+void choose_way(FoundTask& task, bool from_files) {
+  task.use_template = task.listed.served_by_template() && (!from_files || task.listed.file.empty());
+  const std::string text = task.file.empty() ? "" : text_of(task.file);
+  const std::string& matched = task.listed.sha256;
+  if (task.use_template && !task.file.empty() && !matched.empty() && !sha256_hex(text).starts_with(matched)) {
+    task.use_template = false;
+    task.listed.note =
+        "another file than the one that a template was matched with: searched as it is written";
+  }
+  task.content = sha256_hex(fmt::format("{}\n{}\n{}", text, task.listed.run.dump(), task.use_template));
+}
+
+FoundTask found(const ListedTask& listed, const BoardManifest& manifest, const BoardFolder& folder,
+                bool from_files) {
+  FoundTask task;
+  task.listed = listed;
+  look_for_file(task, manifest, folder);
+  if (task.missing.empty()) choose_way(task, from_files);
+  return task;
+}
+
+/// Adds the tasks of the folder that the manifest does not list.
+void add_others(std::vector<FoundTask>& tasks, const BoardFiles& files, const BoardFolder& folder) {
+  for (const BoardTask& other : files.tasks) {
+    const fs::path& file = other.source.file;
+    const auto is_file = [&](const FoundTask& task) {
+      return !task.file.empty() && fs::absolute(task.file).lexically_normal() == file;
+    };
+    if (std::ranges::any_of(tasks, is_file)) continue;
+    FoundTask task;
+    task.listed.name = task_name(other.name);
+    task.listed.file = file.lexically_relative(fs::absolute(folder.tasks_folder)).generic_string();
+    task.file = file;
+    choose_way(task, true);
+    tasks.push_back(std::move(task));
+  }
+}
+
+/// How files are written is seen by their content, once for the folder.
+void note_forms(std::vector<FoundTask>& tasks, const BoardFiles& files) {
+  for (FoundTask& task : tasks)
+    for (const BoardTask& known : files.tasks)
+      if (!task.file.empty() && fs::absolute(task.file).lexically_normal() == known.source.file)
+        task.form = known.source.kind;
+}
+
+}  // namespace
+
+std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFolder& folder,
+                                   bool from_files) {
+  const bool has_folder = !folder.tasks_folder.empty();
+  if (manifest.needs_folder() && !has_folder)
+    fail(ExitCode::usage, "{}: its tasks are files of a folder of yours; name it with --tasks DIR",
+         manifest.name);
+  const BoardFiles files = has_folder ? board_files(folder.tasks_folder) : BoardFiles{};
+  std::vector<FoundTask> tasks;
+  for (const ListedTask& listed : manifest.tasks)
+    tasks.push_back(found(listed, manifest, folder, from_files));
+  note_forms(tasks, files);
+  if (manifest.other_files) add_others(tasks, files, folder);
+  if (std::ranges::all_of(tasks, [](const FoundTask& task) { return !task.missing.empty(); }))
+    fail(ExitCode::bad_input, "{} has no task of the board {}; it lists such as {}",
+         folder.tasks_folder.string(), manifest.name,
+         manifest.tasks.empty() ? "every file with class Model and get_inputs()"
+                                : manifest.tasks.front().file);
+  return tasks;
+}
+
+std::string problem_of_file(const FoundTask& task, const BoardFolder& folder, TaskState& state,
+                            const std::string& python, const std::atomic<bool>& stop) {
+  const std::string below =
+      fmt::format("problems/{}_{}", task.listed.name, task.content.substr(0, kVersionDigits));
+  const fs::path path = folder.path / below;
+  if (!fs::exists(path)) {
+    const auto installation = runtime::find_python(python);
+    const PythonSource source{.file = task.file, .kind = task.form, .stop = &stop};
+    static_cast<void>(make_python_problem(path, source, installation));
+  }
+  state.degenerate = codegen::degenerate_evidence(codegen::load_problem(path));
+  state.for_judge = task.form == "kernelbench";
+  return below;
+}
+
+}  // namespace ak::app
