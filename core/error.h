@@ -43,6 +43,8 @@ template <class... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// Where assertion_failed() writes instead of standard error, which stays open: that of a worker is a pipe to itself.
+void report_bugs_to(int descriptor);
 [[noreturn]] void assertion_failed(const char* condition, std::string_view meaning, const char* file,
                                    int line);
 

@@ -41,6 +41,8 @@ constexpr std::array kRows{
                "number and log of the session alone, as `start_session` is made of this command"},
     JsonAnswer{"alphakernel experiment run", "", "the file report.json that it writes (docs/experiments.md)"},
     JsonAnswer{"alphakernel board show", "", "what a folder knows of many searches (docs/boards.md)"},
+    JsonAnswer{"alphakernel library build", "",
+               "the file library.json that it writes (docs/kernel_library.md)"},
     JsonAnswer{"alphakernel query", "", "the table as an array of objects, one of four forms"},
     JsonAnswer{"alphakernel dashboard", "", "address and port, of a program that runs on"},
     JsonAnswer{"alphakernel operations", "", "the table of operations itself"},

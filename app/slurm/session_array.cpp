@@ -39,8 +39,8 @@ fs::path array_folder(const fs::path& database, int number) {
   return database.string() + fmt::format("-array-{}", number);
 }
 
-SessionArray array_in(const fs::path& folder) {
-  SessionArray found{.folder = folder, .size = 0};
+SessionArray array_of(const fs::path& database, int number) {
+  SessionArray found{.number = number, .folder = array_folder(database, number), .size = 0};
   std::error_code none;
   while (fs::exists(found.database(found.size + 1), none)) ++found.size;
   return found;
@@ -98,12 +98,13 @@ std::vector<SessionArray> arrays_of(const fs::path& database) {
   std::vector<SessionArray> found;
   std::error_code none;
   for (int number = 1; fs::exists(array_folder(database, number), none); ++number)
-    found.push_back(array_in(array_folder(database, number)));
+    found.push_back(array_of(database, number));
   return found;
 }
 
 SessionArray next_array(const fs::path& database, int size) {
-  return {.folder = array_folder(database, static_cast<int>(arrays_of(database).size()) + 1), .size = size};
+  const int number = static_cast<int>(arrays_of(database).size()) + 1;
+  return {.number = number, .folder = array_folder(database, number), .size = size};
 }
 
 db::Session job_of_array(db::Session session, int job, std::int64_t repeat) {

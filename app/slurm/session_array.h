@@ -25,6 +25,7 @@ struct ArrayWish {
 /// Sessions that were started as the jobs of one array: session 1 of a database each, next to the database that they are
 /// merged into. Numbers of jobs count from 1.
 struct SessionArray {
+  int number = 0;                ///< N, from 1
   std::filesystem::path folder;  ///< "<database>-array-N"
   int size = 0;
 

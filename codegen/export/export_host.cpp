@@ -12,6 +12,7 @@
 #include "codegen/export/cpp_expression.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
+#include "codegen/sets/member_plan.h"
 #include "core/plan/include_scan.h"
 
 namespace ak::codegen {
@@ -35,9 +36,6 @@ constexpr std::array kDeviceFacts{
                "Whole(10 * ak_plan::device_attribute(cudaDevAttrComputeCapabilityMajor) + "
                "ak_plan::device_attribute(cudaDevAttrComputeCapabilityMinor))"},
 };
-
-/// Vectors of 16 bytes are what kernels load at most before Blackwell, 32 since.
-int alignment_bytes(const Arch& arch) { return arch.number() >= 100 ? 32 : 16; }
 
 /// Why there is no export; never leaves this file.
 struct NoExport {
@@ -96,6 +94,7 @@ class LauncherWriter {
   }
 
   [[nodiscard]] std::string heading() const {
+    if (subject_.loaded) return export_text("loaded_heading.cpp", {{"name", name()}});
     return fmt::format(
         "// Host code of {0}: {0}.h says what it does. Build it with nvcc for {1}; {0}.cu is included.\n"
         "#include \"{0}.h\"\n\n",
@@ -104,6 +103,7 @@ class LauncherWriter {
 
   // Outside of the namespace that the kernel is put in: included there again, their guards leave nothing.
   [[nodiscard]] std::string headers() const {
+    if (subject_.loaded) return "";
     std::set<std::string> names{"cuda_runtime.h", "cstddef", "cstdint", "vector"};
     if (!plan_.tensor_maps.empty()) names.insert("cuda.h");
     for (const IncludeLine& include : scan_includes(subject_.candidate.self_contained()))
@@ -116,6 +116,7 @@ class LauncherWriter {
   }
 
   [[nodiscard]] std::string kernel() const {
+    if (subject_.loaded) return export_text("loaded_kernels.cpp", {});
     return fmt::format("#include \"{}\"\n\nusing ak_plan::Whole;\n\n", subject_.kernel_file);
   }
 
@@ -380,8 +381,15 @@ class LauncherWriter {
     return before + statements(launch) + after;
   }
 
+  /// The kernel as a launch statement calls it.
+  [[nodiscard]] std::string kernel_of(const LaunchPlanEntry& launch) const {
+    if (!subject_.loaded) return launch.kernel;
+    const std::vector<std::string> all = loaded_kernels(plan_);
+    return fmt::format("loaded({})", std::ranges::find(all, launch.kernel) - all.begin());
+  }
+
   [[nodiscard]] std::string statements(const LaunchPlanEntry& launch) const {
-    LaunchText text{.kernel = launch.kernel,
+    LaunchText text{.kernel = kernel_of(launch),
                     .grid = "ak_grid",
                     .block = "ak_block",
                     .shared_bytes = "0",
@@ -561,6 +569,14 @@ class LauncherWriter {
   std::map<std::string, std::string> variables_;
 
  public:
+  [[nodiscard]] ChosenMember member() {
+    const std::string before = definitions();
+    const auto known = constants_.find(kMemberName);
+    if (known != constants_.end()) return {"", to_string(known->second)};
+    if (!variables_.contains(kMemberName)) return {"", "0"};
+    return {before, fmt::format("static_cast<int>(ak_{}.value)", kMemberName)};
+  }
+
   /// Of what prepares weights; empty where nothing does.
   [[nodiscard]] std::string prepare_declarations() const {
     return prepares() ? export_text("prepare.h", {{"name", name()},
@@ -581,6 +597,9 @@ class LauncherWriter {
 };
 
 }  // namespace
+
+/// Vectors of 16 bytes are what kernels load at most before Blackwell, 32 since.
+int alignment_bytes(const Arch& arch) { return arch.number() >= 100 ? 32 : 16; }
 
 std::string shape_text(const TensorSpec& tensor) {
   if (tensor.is_scalar()) return fmt::format("{}, a scalar", info(tensor.dtype).name);
@@ -630,6 +649,22 @@ std::string export_header(const ExportSubject& subject) {
                         : fmt::format("/// Weights come prepared, too: {0}_prepare().\n", subject.name)},
        {"tensors", tensors},
        {"declaration", writer.declaration() + writer.prepare_declarations()}});
+}
+
+std::vector<std::string> loaded_kernels(const LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (const auto* list : {&plan.prepare, &plan.launches})
+    for (const LaunchPlanEntry& launch : *list)
+      if (std::ranges::find(names, launch.kernel) == names.end()) names.push_back(launch.kernel);
+  return names;
+}
+
+Result<ChosenMember> exported_member(const ExportSubject& subject) {
+  try {
+    return LauncherWriter(subject).member();
+  } catch (const NoExport& none) {
+    return InputError{none.why};
+  }
 }
 
 Result<std::string> export_launcher(const ExportSubject& subject) {

@@ -36,6 +36,7 @@ struct ExportSubject {
   std::vector<const Axis*> axes;        ///< those that vary
   std::vector<const Axis*> derived;     ///< those that follow from others
   std::vector<ExportedTensor> tensors;  ///< inputs first
+  bool loaded = false;  ///< machine code is loaded; else the kernel is compiled with its launcher
 
   /// Those that are parameters: all except outputs that share an input's memory.
   [[nodiscard]] std::vector<const ExportedTensor*> parameters() const;
@@ -60,6 +61,19 @@ struct ExportSubject {
 [[nodiscard]] std::string export_header(const ExportSubject& subject);
 /// NAME_launch.cu: the launch plan as host code. Errors as export_files().
 [[nodiscard]] Result<std::string> export_launcher(const ExportSubject& subject);
+/// The kernels that a launch plan calls, each once: their places are those in which a loaded launcher asks for them.
+[[nodiscard]] std::vector<std::string> loaded_kernels(const LaunchPlan& plan);
+/// C++ that returns the member of a set that takes `shape` (0: it is one kernel) after what it is computed from.
+struct ChosenMember {
+  std::string definitions, value;
+};
+/// Errors as export_files().
+[[nodiscard]] Result<ChosenMember> exported_member(const ExportSubject& subject);
+/// Axes on which prepared weights depend; those of prepared_axes_text().
+[[nodiscard]] std::vector<std::string> prepared_axes(const ExportSubject& subject);
+/// Of tensors' beginnings, bytes.
+[[nodiscard]] int alignment_bytes(const Arch& arch);
+
 /// Both in one file, for one .cu file of a program.
 [[nodiscard]] Result<std::string> export_launch_header(const ExportSubject& subject);
 

@@ -58,11 +58,16 @@ class PreparedNames {
 
 }  // namespace
 
-std::string prepared_axes_text(const ExportSubject& subject) {
+std::vector<std::string> prepared_axes(const ExportSubject& subject) {
   const PreparedNames names(subject);
   std::vector<std::string> axes;
   for (const Axis* axis : subject.axes)
     if (names.has(axis->name)) axes.push_back(axis->name);
+  return axes;
+}
+
+std::string prepared_axes_text(const ExportSubject& subject) {
+  const std::vector<std::string> axes = prepared_axes(subject);
   std::string text = axes.empty() ? "no axis" : axes.front();
   for (std::size_t i = 1; i < axes.size(); ++i) text += (i + 1 == axes.size() ? " and " : ", ") + axes[i];
   return text;

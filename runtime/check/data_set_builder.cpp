@@ -139,6 +139,7 @@ void DataSetBuilder::blank_activations() {
 }
 
 void DataSetBuilder::fill_weights(std::uint64_t seed) {
+  draw_scalars(seed);
   draw_given(seed, Part::weights);
   for (const InputData& input : set_->inputs) {
     const TensorLayout& layout = run_context_.problem.tensors[input.tensor];

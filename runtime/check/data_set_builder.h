@@ -27,9 +27,9 @@ class DataSetBuilder {
   /// Overwrites every input but weights: until the next fill() with the same seed there is nothing else to read.
   /// Asynchronous.
   void blank_activations();
-  /// Draws the weights alone, for fill_piece() to complete. Asynchronous.
+  /// Draws what stays from call to call, the weights and the scalars, for fill_piece() to complete. Asynchronous.
   void fill_weights(std::uint64_t seed);
-  /// Draws a piece of every input but weights, which stay from call to call. One whose elements depend on each other or
+  /// Draws a piece of every input but weights and scalars. One whose elements depend on each other or
   /// on their places (a permutation, offsets) is all of piece 0. Those of aliased inputs have no copy to be restored
   /// from. Asynchronous.
   void fill_piece(std::size_t piece, std::uint64_t seed);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/check/host_checks.h"
+#include "runtime/cuda/launch_inspector.h"
 #include "runtime_device_files.h"
 
 namespace ak::runtime {
@@ -61,15 +63,17 @@ std::vector<T> download(CUdeviceptr address, std::size_t count, CUstream stream)
 }  // namespace
 
 HarnessSource harness_source(const std::vector<DType>& used, bool views) {
-  HarnessSource harness{.file_name = "harness_kernels.cu",
-                        .source = std::string(file_text("device/harness_kernels.cu")),
-                        .options = {},
-                        .headers = {{"random_input.cuh", std::string(file_text("device/random_input.cuh"))},
-                                    {"core/plan/random_values.cuh",
-                                     std::string(file_text("../../core/plan/random_values.cuh"))}},
-                        .kernels = {"sum_squares_double", "sum_squares_integer", "row_rms_double",
-                                    "row_rms_integer", "rounding_steps", "sort_rows", "scan_bytes",
-                                    "first_difference", "hash_bytes", "flush_write", "flush_read", "spin"}};
+  HarnessSource harness{
+      .file_name = "harness_kernels.cu",
+      .source = std::string(file_text("device/harness_kernels.cu")),
+      .options = {},
+      .headers = {{"element_checks.cuh", std::string(file_text("device/element_checks.cuh"))},
+                  {"random_input.cuh", std::string(file_text("device/random_input.cuh"))},
+                  {"core/plan/random_values.cuh",
+                   std::string(file_text("../../core/plan/random_values.cuh"))}},
+      .kernels = {"sum_squares_double", "sum_squares_integer", "row_rms_double", "row_rms_integer",
+                  "rounding_steps", "sort_rows", "scan_bytes", "first_difference", "hash_bytes",
+                  "flush_write", "flush_read", "spin"}};
   std::vector<std::string_view> of_dtype{"fill", "compare"};
   if (views) {
     harness.options.emplace_back("-DAK_WITH_VIEWS");
@@ -90,7 +94,8 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   Comparison total{.count = count};
   BlockComparison all{0, 0, 0, kNone, 0, 0, 0, 0, kNone, 0, kNone};
   for (const BlockComparison& block : blocks) {
-    if (block.worst != kNone && (all.worst == kNone || !(block.max_error <= all.max_error))) {
+    const bool larger = !std::isnan(all.max_error) && !(block.max_error <= all.max_error);
+    if (block.worst != kNone && (all.worst == kNone || larger)) {
       all.max_error = block.max_error;
       all.worst = block.worst;
     }
@@ -127,18 +132,48 @@ Rows rows_of(const std::vector<std::int64_t>& shape) {
   return rows;
 }
 
-HarnessKernels::HarnessKernels(const std::string& image, CUstream stream)
+HarnessKernels::HarnessKernels(const std::string& image, CUstream stream, LaunchInspector* inspector)
     : module_(load_module(image, "the harness kernels")),
       stream_(stream),
+      inspector_(inspector),
       scratch_(kHarnessBlocks * sizeof(BlockComparison), "the harness's scratch memory") {}
+
+std::byte* HarnessKernels::on_host(CUdeviceptr address, std::int64_t count, std::size_t size) const {
+  return inspector_->host({address, static_cast<std::size_t>(count) * size});
+}
+
+host_checks::Scale HarnessKernels::on_host(const ErrorScale& scale, std::int64_t count) const {
+  const std::int64_t rows =
+      (count + static_cast<std::int64_t>(scale.row) - 1) / static_cast<std::int64_t>(scale.row);
+  return {.rms = scale.rms,
+          .row_rms = scale.row_rms == 0
+                         ? nullptr
+                         : reinterpret_cast<const double*>(on_host(scale.row_rms, rows, sizeof(double))),
+          .row = scale.row};
+}
+
+host_checks::Compared HarnessKernels::on_host(const ComparisonInput& input) const {
+  const auto size = static_cast<std::size_t>(info(input.dtype).bytes);
+  return {.dtype = input.dtype,
+          .got = on_host(input.got, input.count, size),
+          .expected = on_host(input.expected, input.count, sizeof(double)),
+          .twin = on_host(input.twin, input.count, size),
+          .count = input.count,
+          .scale = on_host(input.scale, input.count),
+          .element_limit = input.limits.element,
+          .far_limit = input.limits.far,
+          .poison = poison_byte(input.dtype)};
+}
 
 void HarnessKernels::fill(BufferView out, DType dtype, std::array<std::uint32_t, 2> key,
                           const ak_random::Draw& draw) const {
+  if (inspector_ != nullptr) return host_checks::fill(inspector_->host(out), dtype, key, draw);
   launch(module_, fmt::format("fill_{}", info(dtype).name), block_count(draw.count), kHarnessThreads, stream_,
          out.address, ak_random::Key{key[0], key[1]}, draw);
 }
 
 double HarnessKernels::rms(CUdeviceptr values, bool floating, std::int64_t count) const {
+  if (inspector_ != nullptr) return host_checks::rms(on_host(values, count, sizeof(double)), floating, count);
   const unsigned blocks = block_count(count);
   launch(module_, floating ? "sum_squares_double" : "sum_squares_integer", blocks, kHarnessThreads, stream_,
          values, static_cast<std::uint64_t>(count), scratch_.address());
@@ -152,6 +187,14 @@ double HarnessKernels::rms(CUdeviceptr values, bool floating, std::int64_t count
 }
 
 void HarnessKernels::row_rms(CUdeviceptr values, bool floating, const Rows& rows, CUdeviceptr out) const {
+  if (inspector_ != nullptr) {
+    auto* const sums = reinterpret_cast<double*>(on_host(out, rows.count, sizeof(double)));
+    const std::byte* const first = on_host(values, rows.count * rows.length, sizeof(double));
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      sums[row] = host_checks::rms(first + static_cast<std::size_t>(row * rows.length) * sizeof(double),
+                                   floating, rows.length);
+    return;
+  }
   const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(rows.count, 1, kHarnessBlocks));
   launch(module_, floating ? "row_rms_double" : "row_rms_integer", blocks, kHarnessThreads, stream_, values,
          static_cast<std::uint64_t>(rows.count), static_cast<std::uint64_t>(rows.length), out);
@@ -159,6 +202,10 @@ void HarnessKernels::row_rms(CUdeviceptr values, bool floating, const Rows& rows
 
 RoundingError HarnessKernels::rounding_error(CUdeviceptr expected, std::int64_t count,
                                              const ErrorScale& scale, double roundoff) const {
+  if (inspector_ != nullptr)
+    return host_checks::rounding_error(
+        reinterpret_cast<const double*>(on_host(expected, count, sizeof(double))), count,
+        on_host(scale, count), roundoff);
   const unsigned blocks = block_count(count);
   launch(module_, "rounding_steps", blocks, kHarnessThreads, stream_, expected,
          static_cast<std::uint64_t>(count), scale, roundoff, scratch_.address());
@@ -176,6 +223,7 @@ RoundingError HarnessKernels::rounding_error(CUdeviceptr expected, std::int64_t 
 }
 
 Comparison HarnessKernels::compare(const ComparisonInput& input) const {
+  if (inspector_ != nullptr) return merge_blocks({host_checks::compare(on_host(input))}, input.count);
   const unsigned blocks = block_count(input.count);
   launch(module_, fmt::format("compare_{}", info(input.dtype).name), blocks, kHarnessThreads, stream_,
          input.got, input.expected, input.twin, static_cast<std::uint64_t>(input.count), input.scale,
@@ -202,6 +250,7 @@ void HarnessKernels::sort_rows(CUdeviceptr values, const Rows& rows, CUdeviceptr
 }
 
 std::uint64_t HarnessKernels::hash(BufferView bytes) const {
+  if (inspector_ != nullptr) return host_checks::hash(inspector_->host(bytes), bytes.bytes);
   hash_into(bytes, scratch_.address());
   return download<std::uint64_t>(scratch_.address(), 1, stream_)[0];
 }
@@ -213,6 +262,7 @@ void HarnessKernels::hash_into(BufferView bytes, CUdeviceptr out) const {
 }
 
 std::optional<std::uint64_t> HarnessKernels::scan(BufferView bytes, std::uint8_t expected) const {
+  if (inspector_ != nullptr) return host_checks::scan(inspector_->host(bytes), bytes.bytes, expected);
   check(driver().cuMemsetD8Async(scratch_.address(), 0xFF, sizeof(std::uint64_t), stream_),
         "clearing a scan");
   launch(module_, "scan_bytes", block_count(static_cast<std::int64_t>(bytes.bytes)), kHarnessThreads, stream_,
@@ -223,6 +273,8 @@ std::optional<std::uint64_t> HarnessKernels::scan(BufferView bytes, std::uint8_t
 
 std::optional<std::uint64_t> HarnessKernels::first_difference(BufferView a, BufferView b) const {
   AK_ASSERT(a.bytes == b.bytes, "only buffers of one size are compared byte by byte");
+  if (inspector_ != nullptr)
+    return host_checks::first_difference(inspector_->host(a), inspector_->host(b), a.bytes);
   check(driver().cuMemsetD8Async(scratch_.address(), 0xFF, sizeof(std::uint64_t), stream_),
         "clearing a comparison");
   launch(module_, "first_difference", block_count(static_cast<std::int64_t>(a.bytes / 8 + 1)),

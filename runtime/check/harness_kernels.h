@@ -10,6 +10,7 @@
 
 #include "core/plan/problem.h"
 #include "runtime/check/error_bounds.h"
+#include "runtime/check/host_checks.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/driver.h"
 
@@ -53,11 +54,13 @@ struct Rows {
 };
 [[nodiscard]] Rows rows_of(const std::vector<std::int64_t>& shape);
 
-/// The harness's kernels on one stream. Calls that return values synchronise. Throws CudaError.
+/// The harness's kernels on one stream; of the CPU device most are done by the host (runtime/check/host_checks.h).
+/// Calls that return values synchronise. Throws CudaError.
 class HarnessKernels {
  public:
-  /// @param image a cubin; PTX text for the CPU device.
-  HarnessKernels(const std::string& image, CUstream stream);
+  /// @param image a cubin; PTX text for the CPU device
+  /// @param inspector of the CPU device, whose memory the host can reach; null: all is done by kernels
+  HarnessKernels(const std::string& image, CUstream stream, LaunchInspector* inspector = driver().inspector);
 
   /// Fills `out`, which holds draw.count elements.
   void fill(BufferView out, DType dtype, std::array<std::uint32_t, 2> key, const ak_random::Draw& draw) const;
@@ -93,8 +96,14 @@ class HarnessKernels {
   void spin(std::uint64_t duration_ns) const;
 
  private:
+  /// Of the CPU device: `count` elements of `size` bytes, and all that a scale or a comparison points to.
+  [[nodiscard]] std::byte* on_host(CUdeviceptr address, std::int64_t count, std::size_t size) const;
+  [[nodiscard]] host_checks::Scale on_host(const ErrorScale& scale, std::int64_t count) const;
+  [[nodiscard]] host_checks::Compared on_host(const ComparisonInput& input) const;
+
   ModuleHandle module_;
   CUstream stream_;
+  LaunchInspector* inspector_;
   DeviceBuffer scratch_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,6 +46,9 @@ class LaunchInspector {
   virtual void name_region(BufferView view, const std::string& name, bool read_only) = 0;
   /// Says whether reading `view` before writing it is a mistake.
   virtual void mark_contents(BufferView view, bool initialized) = 0;
+
+  /// The host's memory behind a view, for the harness's own work on it. The view lies in memory that was allocated.
+  [[nodiscard]] virtual std::byte* host(BufferView view) = 0;
 
   /// For the launches that follow. Forgets failures that no one asked about.
   virtual void set_inspection(const InspectionOptions& inspection) = 0;

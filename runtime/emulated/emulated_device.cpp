@@ -269,6 +269,12 @@ void EmulatedDevice::mark_contents(BufferView view, bool initialized) {
   if (view.bytes > 0) arena_.mark_initialized(view.address, view.bytes, initialized);
 }
 
+std::byte* EmulatedDevice::host(BufferView view) {
+  std::byte* const memory = arena_.host(view.address, view.bytes);
+  AK_ASSERT(memory != nullptr || view.bytes == 0, "the harness works on memory that it allocated");
+  return memory;
+}
+
 void EmulatedDevice::set_inspection(const InspectionOptions& inspection) {
   inspection_ = inspection;
   if (inspection.follow_bytes) touched_ = {};

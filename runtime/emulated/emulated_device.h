@@ -60,6 +60,7 @@ class EmulatedDevice final : public LaunchInspector {
 
   void name_region(BufferView view, const std::string& name, bool read_only) override;
   void mark_contents(BufferView view, bool initialized) override;
+  [[nodiscard]] std::byte* host(BufferView view) override;
   void set_inspection(const InspectionOptions& inspection) override;
   [[nodiscard]] std::optional<Outcome> take_outcome() override;
   [[nodiscard]] std::uint64_t take_warp_instructions() override;

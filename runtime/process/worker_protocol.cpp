@@ -116,7 +116,9 @@ WorkerChannel::WorkerChannel() {
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   point(null.get(), STDIN_FILENO);
   if (gate_enabled(Gate::private_protocol)) point(write_end.get(), STDOUT_FILENO);
+  errors_.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10));  // which may be closed
   point(write_end.get(), STDERR_FILENO);
+  if (errors_) report_bugs_to(errors_.get());
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
   reader_ = std::thread([this] { read_loop(); });
   drainer_ = std::thread([this] { drain_loop(); });
@@ -127,6 +129,7 @@ WorkerChannel::~WorkerChannel() {
   ::eventfd_write(stop_.get(), 1);
   reader_.join();
   drainer_.join();
+  report_bugs_to(STDERR_FILENO);
 }
 
 Result<Json> WorkerChannel::await_hello() {

@@ -105,7 +105,7 @@ class WorkerChannel {
   void send_line(std::string_view line);
   std::optional<ReceivedLine> next_line();
 
-  FileDescriptor input_, output_, prints_, stop_;
+  FileDescriptor input_, output_, errors_, prints_, stop_;
   std::string nonce_;
   LineReader lines_;
   std::mutex queue_mutex_;

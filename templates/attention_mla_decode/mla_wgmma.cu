@@ -11,15 +11,15 @@
   "constraints": [
     "ARCH == 90",
     "SHARED + 1024 <= 232448",
-    "not MERGE or (CLUSTER == 1 and not LAST_BLOCK and STAGES * KEYS >= 128)",
-    "not MERGE or SPLITS in (2, 4)"
+    "not MERGE or (CLUSTER == 1 and not LAST_BLOCK and SPLITS > 1)"
   ],
   "let": {
     "SHARED": "64 * (D * 2 + 128) + STAGES * (KEYS * D * 2 + 48) + 1024",
     "ROW_TILES": "CLUSTER * ceil_div(Q * H, 64 * CLUSTER)",
-    "WANTED": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * ROW_TILES))",
+    "ROOM": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * ROW_TILES))",
+    "WANTED": "ROOM if not MERGE else 8 if ROOM >= 8 else 4 if ROOM >= 4 else 2 if ROOM >= 2 else 1",
     "SHARE": "KEYS * ceil_div(ceil_div(S, KEYS), WANTED)",
-    "SPLITS": "ceil_div(S, SHARE)"
+    "SPLITS": "WANTED if MERGE else ceil_div(S, SHARE)"
   },
   "workspace": [
     {"name": "part", "dtype": "float32", "count": "B * Q * H * SPLITS * DV if SPLITS > 1 and not MERGE else 0"},
@@ -59,7 +59,7 @@
 //   shared memory:  queries │ weights │ keys x STAGES │ barriers
 //
 // The CLUSTER blocks of a cluster have the same keys and other rows; each loads a part of a tile for all of them. With
-// MERGE a cluster is the splits of the same rows instead, each of which gets some of the columns from all of them. Lines
+// MERGE a cluster is the 2, 4 or 8 splits of the same rows instead, each of which gets some columns from all of them. Lines
 // past a sequence's end are zeroed before they are multiplied: they may be no numbers, or were never copied.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -394,7 +394,8 @@ struct Rows {
   }
 };
 
-// ---- splits that merge in the memory of their cluster, where tiles were
+// ---- splits that merge in the memory of their cluster, where queries, weights and tiles were: of 8 splits 148 KiB of at
+// least 152 (STAGES * KEYS is 64 or more)
 
 // Of each split: 64 rows of the columns of a block, and the exponents and sums of all its rows.
 struct Merging {
@@ -418,8 +419,9 @@ struct Merging {
       const float* two = &results[i / (PART_COLUMNS / 8)][i % (PART_COLUMNS / 8) * 4 + half * 2];
       store(ak::remote_address(own + row * pitch() + column % width * 4, column / width), two[0], two[1]);
     }
-    if (group == 0 && threadIdx.x % 4 < splits)
-      store(ak::remote_address(own + ROWS * pitch() + row * 8, threadIdx.x % 4), top, sum);
+    if (group != 0) return;
+    for (int to = threadIdx.x % 4; to < splits; to += 4)
+      store(ak::remote_address(own + ROWS * pitch() + row * 8, to), top, sum);
   }
   __device__ __forceinline__ void combine(const ak::DecodeRows& rows, int sequence, int first_row, scalar_t* o,
                                           float* lse) const {
@@ -507,9 +509,9 @@ __global__ void __launch_bounds__(THREADS, 1)
 
       if constexpr (MERGE) {
         const int splits = static_cast<int>(gridDim.x);
-        const Merging merging{shared.slots, memory + (shared.slots - ak::shared_address(memory)), splits, split,
+        const Merging merging{shared.queries, memory + (shared.queries - ak::shared_address(memory)), splits, split,
                               DV / splits};
-        ak::cluster_sync();  // no block reads tiles any more
+        ak::cluster_sync();  // no block reads queries, weights or tiles any more
         merging.leave(results, 0, group, softmax.top[0], softmax.sum[0]);
         merging.leave(results, 1, group, softmax.top[1], softmax.sum[1]);
         ak::cluster_sync();

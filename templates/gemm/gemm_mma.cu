@@ -33,8 +33,16 @@
     "B_PITCH": "round_up(B_LINE, 16) // sizeof_b",
     "TILES": "ceil_div(M, BM) * ceil_div(N, BN)",
     "THREADS": "BM // WM * (BN // WN) * 32",
-    "SHARED": "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8))"
+    "SHARED": "max(STAGES * (BM + BN) * BK_BYTES, BM // WM * (BN // WN) * 64 * (WN + 8))",
+    "PER_SM": "max(1, min((SHARED_BYTES_PER_BLOCK + 1024) // (SHARED + 1024), 65536 // (THREADS * (WM * WN // 32 + 64))))",
+    "BLOCKS": "TILES * SPLIT_K * COUNT",
+    "WAVES": "ceil_div(BLOCKS, SM_COUNT * PER_SM)",
+    "STEPS": "ceil_div(K * sizeof_a, BK_BYTES * SPLIT_K)",
+    "KILOBYTES": "COUNT * ((M * K + K * N) * sizeof_a + M * N * sizeof_c) // 1024"
   },
+  "time_terms": ["1", "WAVES", "WAVES * STEPS", "BLOCKS * STEPS", "BLOCKS * STEPS if WORDS else 0",
+                 "0 if CHUNKS or WORDS or PADDED else BLOCKS * STEPS", "KILOBYTES", "1 if PADDED else 0",
+                 "KILOBYTES if PADDED else 0", "SPLIT_K * M * N // 256 if SPLIT_K > 1 else 0"],
   "workspace": [{"name": "partial", "dtype": "float32", "count": "SPLIT_K * M * N if SPLIT_K > 1 else 0"},
                 {"name": "padded_a", "dtype": "dtype", "count": "A_LINES * A_PITCH if PADDED else 0"},
                 {"name": "padded_b", "dtype": "dtype", "count": "B_LINES * B_PITCH if PADDED else 0"}],

@@ -36,10 +36,16 @@
     "CLUSTERS_ACROSS": "ceil_div(N, BN * (CLUSTER if SIDE_BY_SIDE else 1))",
     "TILES": "COUNT * CLUSTERS_DOWN * CLUSTERS_ACROSS",
     "CLUSTERS": "min(SM_COUNT // CLUSTER, max(1, TILES * ceil_div(K, SPAN) // 4) if STREAM_K else TILES)",
+    "WAVES": "1 if STREAM_K else ceil_div(TILES, SM_COUNT // CLUSTER)",
+    "TILE_STEPS": "TILES * ceil_div(K, SPAN)",
+    "STEPS": "ceil_div(TILE_STEPS, CLUSTERS) if STREAM_K else WAVES * ceil_div(K, SPAN)",
+    "KILOBYTES": "COUNT * ((M * K + K * N) * sizeof_a + M * N * sizeof_c) // 1024",
     "SHARED": "STAGES * (BM + BN) * 128 + CONSUMERS * 10240 + 2048",
     "LATER": "ROUND == 1 and K % 4 == 0 and b_layout == 'column' and batch == 'none'",
-    "FIRST": "min(N, ceil_div(CLUSTERS, min(CLUSTERS_DOWN, GROUP)) * BN) if LATER else COUNT * N"
+    "FIRST": "min(N, ceil_div(CLUSTERS, min(CLUSTERS_DOWN, GROUP)) * BN) if LATER else COUNT * N",
+    "PACKED": "(COUNT * M * LINE if PACK_A else 0) + (FIRST * LINE if PACK_B else 0)"
   },
+  "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "KILOBYTES", "(1 if PACK_A else 0) + (1 if PACK_B else 0)", "PACKED // 1024"],
   "workspace": [
     {"name": "packed_a", "dtype": "uint8", "count": "COUNT * M * LINE if PACK_A else 0"},
     {"name": "packed_b", "dtype": "uint8", "count": "COUNT * N * LINE if PACK_B else 0"},

@@ -1,7 +1,8 @@
 import torch
 
-WIDE = {torch.int8: torch.bfloat16, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
-STORED = {"float8_e4m3fn": (torch.float8_e4m3fn, 448.0), "int8": (torch.int8, 127.0)}
+FP8 = [getattr(torch, name, None) for name in ("float8_e4m3fn", "float8_e5m2")]  # older versions have neither
+WIDE = {kind: torch.bfloat16 for kind in (torch.int8, *FP8)}
+STORED = {"float8_e4m3fn": (FP8[0], 448.0), "int8": (torch.int8, 127.0)}
 
 
 def activated(x, activation):

@@ -8,7 +8,10 @@
   },
   "constraints": ["128 <= THREADS_PER_ROW * ROWS_PER_BLOCK <= 512"],
   "let": {
-    "SPLIT": "min(PARTS, ceil_div(N, 512 * ITEMS)) if M < SM_COUNT else 1"
+    "SPLIT": "min(PARTS, ceil_div(N, 512 * ITEMS)) if M < SM_COUNT else 1",
+    "THREADS": "THREADS_PER_ROW * ROWS_PER_BLOCK",
+    "PACKS": "ceil_div(N * sizeof_x, 16)",
+    "SHORT": "N * sizeof_x % 16 == 0 and PACKS <= 32"
   },
   "workspace": [
     {"name": "parts", "dtype": "float32", "count": "4 * M * SPLIT if SPLIT > 1 else 0"},
@@ -16,9 +19,15 @@
   ],
   "launches": [
     {"kernel": "reduce_rows", "grid": ["ceil_div(M, ROWS_PER_BLOCK)"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
-     "args": ["x", "y", {"i32": "M"}, {"i32": "N"}], "when": "SPLIT == 1"},
+     "args": ["x", "y", {"i32": "M"}, {"i32": "N"}], "when": "SPLIT == 1 and not SHORT"},
+    {"kernel": "reduce_short<8>", "grid": ["ceil_div(M, THREADS)"], "block": ["THREADS"],
+     "args": ["x", "y", {"i32": "M"}, {"i32": "N"}], "when": "SHORT and PACKS <= 8"},
+    {"kernel": "reduce_short<16>", "grid": ["ceil_div(M, THREADS // 2)"], "block": ["THREADS"],
+     "args": ["x", "y", {"i32": "M"}, {"i32": "N"}], "when": "SHORT and 8 < PACKS <= 16"},
+    {"kernel": "reduce_short<32>", "grid": ["ceil_div(M, THREADS // 4)"], "block": ["THREADS"],
+     "args": ["x", "y", {"i32": "M"}, {"i32": "N"}], "when": "SHORT and 16 < PACKS"},
     {"kernel": "reduce_parts", "grid": ["SPLIT", "M"], "block": [512],
-     "args": ["x", "y", "parts", "arrived", {"i32": "N"}], "when": "SPLIT > 1"}
+     "args": ["x", "y", "parts", "arrived", {"i32": "N"}], "when": "SPLIT > 1 and not SHORT"}
   ]
 }
 */
@@ -26,7 +35,9 @@
 //
 // Each row of x reduced to one number. THREADS_PER_ROW threads take packs of 16 bytes in turn, ITEMS under way at once; what
 // they found meets over lanes and warps. Fewer rows than SMs are split over blocks: the block of a row that arrives last
-// joins what all of them left, in the order of parts, so that results are the same every time.
+// joins what all of them left, in the order of parts, so that results are the same every time. A row of up to 32 aligned
+// packs takes one pack of each of 8 to 32 lanes, 8 rows at once; lanes exchange halves of what they have found, so that in
+// the end each has another row's result and neighbours write neighbours.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -210,6 +221,47 @@ __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     found = ak::reduce_row<THREADS_PER_ROW, ROWS_PER_BLOCK>(found, Both());
   }
   if (r < m && threadIdx.x == 0) y[r] = result(found, n);
+}
+
+// Rows of up to LANES packs, to which they are aligned: 8 at once in each group of LANES lanes.
+template <int LANES>
+__global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
+    reduce_short(const scalar_t* __restrict__ x, result_t* __restrict__ y, int m, int n) {
+  constexpr int kRows = 8, kGroups = 32 / LANES;
+  const int lane = static_cast<int>(threadIdx.x) % 32, column = lane % LANES * VEC;
+  const long long warp = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const auto row_of = [&](int i) { return (warp * kRows + i) * kGroups + lane / LANES; };
+  Pack packs[kRows];
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (row_of(i) < m && column < n) packs[i] = ak::load<VEC, ak::Cache::streaming>(x + row_of(i) * n + column);
+  }
+  Found found[kRows];
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    found[i] = none();
+    if (row_of(i) >= m || column >= n) continue;
+#ifdef AK_OP_VAR
+    const float origin = static_cast<float>(x[row_of(i) * n]);
+#else
+    const float origin = 0.0f;
+#endif
+    found[i] = with(found[i], packs[i], column, origin);
+  }
+  // Of two rows a lane keeps one and passes the other on.
+#pragma unroll
+  for (int offset = 1; offset < kRows; offset *= 2) {
+    const bool odd = (lane & offset) != 0;
+#pragma unroll
+    for (int i = 0; i < kRows / 2 / offset; ++i) {
+      const Found kept = odd ? found[2 * i + 1] : found[2 * i], passed = odd ? found[2 * i] : found[2 * i + 1];
+      found[i] = both(kept, shuffle_xor(passed, offset));
+    }
+  }
+#pragma unroll
+  for (int offset = kRows; offset < LANES; offset *= 2) found[0] = both(found[0], shuffle_xor(found[0], offset));
+  const long long r = row_of(lane % kRows);
+  if (lane % LANES < kRows && r < m) y[r] = result(found[0], n);
 }
 
 // Block (part, r) reduces a part of row r. parts: room for four words a part; arrived: zero at the start.

@@ -63,7 +63,7 @@ TEST_CASE("a finished plan does on every shape what the template's does at that 
     for (const CandidateFile& file : problem->templates) {
       Candidate candidate = parse_candidate(file.name, file.source).value();
       for (const TunableValues& point : some_points(candidate, *problem)) {
-        if (!testing::drawn_today(++points, 7)) continue;
+        if (!testing::drawn_today(++points, 11)) continue;
         candidate.tunables = point;
         const LaunchPlan finished = codegen::finished_plan(*problem, candidate);
         INFO(entry.name << " " << file.name << "\n" << plan_text(finished));
@@ -78,8 +78,8 @@ TEST_CASE("a finished plan does on every shape what the template's does at that 
       }
     }
   }
-  CHECK(tried > 100);
-  CHECK(shorter > 5);
+  CHECK(tried > 60);
+  CHECK(shorter > 2);
 }
 
 TEST_CASE("a launch that the point never does is left out, with what it alone uses") {

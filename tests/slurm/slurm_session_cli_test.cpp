@@ -226,6 +226,29 @@ TEST_CASE(
   CHECK_THAT(job("2.db").err, Contains("nothing is left to do"));
 }
 
+TEST_CASE("all sessions of an array are stopped together, and one that cannot be stopped keeps no other") {
+  OtherSlurm slurm;
+  slurm.program("sbatch", "echo 41");
+  const ProgramResult started = slurm.start({"--array", "3"});
+  REQUIRE(started.exit_code == 0);
+  CHECK_THAT(started.out, Contains("session stop --db") && Contains("--array 1"));
+  slurm.program(
+      "squeue",
+      R"(for word; do case $word in --jobs=*) echo "${word#--jobs=}|PENDING|Priority|0:00|1:00|";; esac; done)");
+  slurm.program("scancel", "[ \"$1\" != 41_2 ]");
+  const ProgramResult stopped = slurm.session({"stop", "--array", "1"});
+  INFO(stopped.out << stopped.err);
+  CHECK(stopped.exit_code == code(ExitCode::environment));
+  CHECK_THAT(stopped.out, Contains("job 41_1 is cancelled") && Contains("job 41_3 is cancelled"));
+  CHECK_THAT(stopped.err, Contains("ak.db-array-1/2.db: job 41_2 was not cancelled"));
+  const ProgramResult all = slurm.session({"status"});
+  CHECK_THAT(all.out, Contains("-1: stopped") && Contains("-2: queued") && Contains("-3: stopped"));
+  check_error(slurm.session({"stop", "--array", "2"}), ExitCode::usage,
+              "1 arrays of sessions, and no array 2");
+  check_error(slurm.session({"stop"}), ExitCode::usage, "give the number of a session, or --array");
+  check_error(slurm.session({"stop", "1", "--array", "1"}), ExitCode::usage, "give the number of a session");
+}
+
 TEST_CASE("the sessions of an array that sbatch did not take can be resumed one by one") {
   OtherSlurm slurm;
   check_error(slurm.start({"--array", "2"}), ExitCode::environment,

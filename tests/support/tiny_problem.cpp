@@ -11,7 +11,7 @@ namespace ak::test {
 namespace {
 
 constexpr std::string_view kReference = R"cu(/* alphakernel
-{{"launches": [{{"kernel": "reference", "grid": ["min(ceil_div({4}, 256), 4096)"], "block": [256], "args": ["a", "b", "c", {{"i64": "{4}"}}]}}]}}
+{{"launches": [{{"kernel": "reference", "grid": ["min(ceil_div({4}, 256), 4096)"], "block": [256], "args": ["a", "b", "c", {{"i64": "{4}"}}{5}]}}]}}
 */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -27,7 +27,7 @@ struct Reader {{
   const scalar_t* data;
   __device__ wide_t operator[](long long i) const {{ return static_cast<wide_t>(static_cast<{2}>(data[i])); }}
 }};
-extern "C" __global__ void reference(const scalar_t* a_data, const scalar_t* b_data, out_t* c, long long n) {{
+extern "C" __global__ void reference(const scalar_t* a_data, const scalar_t* b_data, out_t* c, long long n{6}) {{
   const Reader a{{a_data}}, b{{b_data}};
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < n; i += gridDim.x * 256ll) c[i] = static_cast<out_t>({3});
 }}
@@ -37,7 +37,8 @@ std::string reference_source(const TinyProblem& tiny) {
   const DTypeInfo& dtype = info(tiny.dtype);
   const char* narrow = dtype.floating ? (tiny.dtype == DType::float64 ? "double" : "float") : "long long";
   return fmt::format(fmt::runtime(kReference), dtype.cuda_type, dtype.floating ? "double" : "long long",
-                     narrow, tiny.expression, tiny.columns == 1 ? "N" : "N * C");
+                     narrow, tiny.expression, tiny.columns == 1 ? "N" : "N * C",
+                     tiny.scalars.empty() ? "" : R"(, "s")", tiny.scalars.empty() ? "" : ", float s");
 }
 
 Workload make_workload(std::int64_t size, bool timed) {
@@ -114,6 +115,12 @@ std::shared_ptr<const ProblemInstance> make_problem(const TinyProblem& tiny) {
   for (const char* name : {"a", "b"})
     definition.inputs.push_back({.name = name, .shape = shape, .dtype = tiny.dtype, .description = {}});
   definition.inputs.back().weight = tiny.weight;
+  if (!tiny.scalars.empty()) {
+    definition.inputs.push_back(
+        {.name = "s", .shape = {}, .dtype = DType::float32, .description = {}, .values = tiny.scalars});
+    for (InputDistribution& distribution : problem->distributions)
+      distribution.tensors["s"] = {.kind = InputKind::choices, .choices = tiny.scalars};
+  }
   definition.outputs = {{.name = "c", .shape = shape, .dtype = tiny.dtype, .description = {}}};
   if (tiny.in_place) problem->aliases["c"] = "a";
   problem->tolerance = tiny.tolerance;

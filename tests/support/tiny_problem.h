@@ -20,8 +20,9 @@ struct TinyProblem {
   std::vector<std::int64_t> time_sizes = {};       ///< workloads t...: checked with one, and timed
   std::optional<int> bytes_read_an_element = {};   ///< what the problem claims; nothing: the truth
   bool allow_nondeterministic = false;
-  bool in_place = false;  ///< c shares a's memory
-  bool weight = false;    ///< b is one
+  bool in_place = false;             ///< c shares a's memory
+  bool weight = false;               ///< b is one
+  std::vector<double> scalars = {};  ///< what a scalar input s, a float, may be; none without
   std::int64_t columns =
       1;  ///< more than one: tensors are [N, C], and `expression` is over all N * C elements
   Tolerance tolerance = {};

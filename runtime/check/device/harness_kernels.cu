@@ -6,9 +6,10 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include "element_checks.cuh"
 #include "random_input.cuh"
 
-using u64 = unsigned long long;
+using namespace ak_check;
 
 constexpr int kThreads = 256;  // kHarnessThreads of runtime/check/harness_kernels.cpp
 
@@ -25,95 +26,10 @@ __device__ void fill(T* out, ak_random::Key key, const ak_random::Draw& draw) {
 
 // ---- comparison ---------------------------------------------------------------------------------------------------
 
-// One block's share of a comparison; the host adds the blocks up in order, so results are reproducible.
-// Same layout as BlockComparison of runtime/check/harness_kernels.h.
-struct BlockComparison {
-  double max_error, sum_error, sum_square;
-  u64 worst, wrong, far, unequal, nonfinite, first_nonfinite, unwritten, first_unwritten;
-};
-
-// What errors are relative to. Same layout as ErrorScale of runtime/check/harness_kernels.h.
-struct ErrorScale {
-  double rms;             // of the expected tensor
-  const double* row_rms;  // of each of its rows, where these have scales of their own; else null
-  u64 row;                // elements of a row
-};
-// Same layout as ErrorLimits of runtime/check/harness_kernels.h.
-struct ErrorLimits {
-  double element, far;
-};
-
-template <class T> __device__ double wide(T x) { return static_cast<double>(static_cast<float>(x)); }
-__device__ double wide(double x) { return x; }
-__device__ double wide(long long x) { return static_cast<double>(x); }
-__device__ double wide(int x) { return static_cast<double>(x); }
-__device__ double wide(unsigned int x) { return static_cast<double>(x); }
-
-enum class Kind { finite, nan, positive_infinity, negative_infinity };
-__device__ Kind kind_of(double x) {
-  if (x != x) return Kind::nan;
-  if (x - x == 0) return Kind::finite;
-  return x > 0 ? Kind::positive_infinity : Kind::negative_infinity;
-}
-
-template <class T>
-__device__ bool is_poison(T x, unsigned char poison) {
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(&x);
-  for (unsigned int i = 0; i < sizeof(T); ++i) {
-    if (bytes[i] != poison) return false;
-  }
-  return true;
-}
-
-__device__ double scale_at(const ErrorScale& scale, u64 i) {
-  return scale.row_rms == nullptr ? scale.rms : scale.row_rms[i / scale.row];
-}
-
-// |got - expected| / (|expected| + rms of what is expected); 0 where both are equal.
-__device__ double relative_error(double got, double expected, double rms) {
-  const double difference = fabs(got - expected);
-  return difference == 0 ? 0 : difference / (fabs(expected) + rms);
-}
-
-template <class T>
-__device__ void note_floating(BlockComparison& own, u64 i, T got_value, double expected, T twin_value, double rms,
-                              const ErrorLimits& limits) {
-  const double got = wide(got_value);
-  const Kind kind = kind_of(got);
-  // Where sums overflow on the way, the twin has an infinity or a NaN that another right order of summation has not.
-  if (kind != kind_of(wide(twin_value)) && kind != kind_of(wide(static_cast<T>(expected)))) {
-    if (own.nonfinite++ == 0) own.first_nonfinite = i;
-    ++own.wrong;
-    return;
-  }
-  if (kind != Kind::finite) return;
-  own.unequal += got != wide(static_cast<T>(expected));
-  const double error = relative_error(got, expected, rms);
-  own.sum_error += error;
-  own.sum_square += error * error;
-  own.wrong += !(error <= limits.element);
-  own.far += !(error <= limits.far);
-  if (!(error <= own.max_error) || own.worst == ~0ull) own.max_error = error, own.worst = i;
-}
-
-template <class T>
-__device__ void note_integer(BlockComparison& own, u64 i, T got_value, long long expected, double rms) {
-  const long long got = static_cast<long long>(got_value);
-  const bool equal = got == expected;
-  double error = relative_error(static_cast<double>(got), static_cast<double>(expected), rms);
-  if (!equal && error == 0) error = 1e-300;  // beyond what a double tells apart
-  own.sum_error += error;
-  own.sum_square += error * error;
-  own.wrong += !equal;
-  own.unequal += !equal;
-  const u64 apart = got > expected ? static_cast<u64>(got) - static_cast<u64>(expected)
-                                   : static_cast<u64>(expected) - static_cast<u64>(got);
-  own.far += apart > 1;
-  if (error > own.max_error || own.worst == ~0ull) own.max_error = error, own.worst = i;
-}
-
 __device__ void merge(BlockComparison& into, const BlockComparison& from) {
-  const bool larger = !(from.max_error <= into.max_error) || (from.max_error == into.max_error && from.worst < into.worst);
+  const bool into_nan = into.max_error != into.max_error, from_nan = from.max_error != from.max_error;
+  const bool equal = from.max_error == into.max_error || (into_nan && from_nan);
+  const bool larger = equal ? from.worst < into.worst : !into_nan && !(from.max_error <= into.max_error);
   if (from.worst != ~0ull && (into.worst == ~0ull || larger)) into.max_error = from.max_error, into.worst = from.worst;
   into.sum_error += from.sum_error;
   into.sum_square += from.sum_square;
@@ -135,14 +51,6 @@ __device__ void store_block(BlockComparison own, BlockComparison* out) {
     __syncthreads();
   }
   if (threadIdx.x == 0) out[blockIdx.x] = parts[0];
-}
-
-__device__ BlockComparison nothing_yet() { return {0, 0, 0, ~0ull, 0, 0, 0, 0, ~0ull, 0, ~0ull}; }
-
-template <class T>
-__device__ void note_unwritten(BlockComparison& own, u64 i, T value, unsigned char poison) {
-  if (!is_poison(value, poison)) return;
-  if (own.unwritten++ == 0) own.first_unwritten = i;
 }
 
 template <class T>
@@ -181,10 +89,6 @@ __device__ void add_up(double (&parts)[COUNT][kThreads], const double (&own)[COU
   }
 }
 
-__device__ void note_square(double (&sums)[2], double x) {
-  if (kind_of(x) == Kind::finite) sums[0] += x * x, sums[1] += 1;
-}
-
 // Per block: sum of squares of the finite elements, and how many they are.
 template <class T>
 __device__ void sum_squares(const T* values, u64 count, double* out) {
@@ -212,11 +116,6 @@ __device__ void row_rms(const T* values, u64 rows, u64 row, double* out) {
 
 extern "C" __global__ void row_rms_double(const double* values, u64 rows, u64 row, double* out) { row_rms(values, rows, row, out); }
 extern "C" __global__ void row_rms_integer(const long long* values, u64 rows, u64 row, double* out) { row_rms(values, rows, row, out); }
-
-// Half the distance between values next to x, of a type with that roundoff and without bounds to its exponents.
-__device__ double half_step(double x, double roundoff) {
-  return roundoff * __longlong_as_double(__double_as_longlong(x) & 0x7ff0000000000000ll);
-}
 
 // Per block: the largest rounding error of the finite elements, the sum of squares of the largest errors of each, and
 // how many they are. Relative like other errors.
@@ -377,14 +276,6 @@ extern "C" __global__ void scan_bytes(const unsigned char* bytes, u64 count, uns
   }
 }
 
-// The bytes [8 i, 8 i + 8) of a buffer of `count` bytes that starts at a multiple of 8; missing ones are 0.
-__device__ u64 word_at(const unsigned char* bytes, u64 count, u64 i) {
-  if (8 * i + 8 <= count) return reinterpret_cast<const u64*>(bytes)[i];
-  u64 word = 0;
-  for (u64 k = 8 * i; k < count; ++k) word |= static_cast<u64>(bytes[k]) << (8 * (k - 8 * i));
-  return word;
-}
-
 // *first = lowest index of an 8-byte word in which the buffers differ; *first holds ~0 before.
 extern "C" __global__ void first_difference(const unsigned char* a, const unsigned char* b, u64 count, u64* first) {
   for (u64 i = first_index(); 8 * i < count; i += index_stride()) {
@@ -395,18 +286,11 @@ extern "C" __global__ void first_difference(const unsigned char* a, const unsign
   }
 }
 
-// Finaliser of splitmix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
-__device__ u64 mix(u64 x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
-
 // *sum += a position-dependent hash of every word: independent of the order in which threads add.
 extern "C" __global__ void hash_bytes(const unsigned char* bytes, u64 count, u64* sum) {
   u64 own = 0;
   for (u64 i = first_index(); 8 * i < count; i += index_stride()) {
-    own += mix(word_at(bytes, count, i) ^ mix((i + 1) * 0x9e3779b97f4a7c15ull));
+    own += word_hash(bytes, count, i);
   }
   for (int offset = 16; offset > 0; offset /= 2) own += __shfl_down_sync(0xffffffffu, own, offset);
   if (threadIdx.x % 32 == 0) atomicAdd(sum, own);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
 #include "runtime/process/device_messages.h"
 #include "runtime/process/worker_protocol.h"
 #include "tests/runtime/process/hostile_worker.h"
@@ -49,6 +50,7 @@ int serve_scripted_worker() {
       channel.respond(*request, "answered", ak::test::attempt_in_worker(*request));
       continue;
     }
+    AK_ASSERT(request->type != "bug", "the worker has no bug");
     if (request->type == "stick")
       for (;;) {
       }

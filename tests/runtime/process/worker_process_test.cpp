@@ -107,6 +107,15 @@ TEST_CASE("the end of a worker is reported with its exit code or signal") {
   CHECK(children().empty());
 }
 
+TEST_CASE("what a bug ends a worker with is on the standard error that it was started with") {
+  const ChildErrors errors;
+  WorkerProcess worker(scripted_worker(), kHeartbeatInterval, &errors);
+  REQUIRE(worker.await_hello(out_of_patience()));
+  worker.send(request("bug"));
+  CHECK_THAT(reason_of_loss(worker), Catch::Contains("signal 6"));
+  CHECK_THAT(errors.text(), Catch::Contains("bug: the worker has no bug"));
+}
+
 TEST_CASE("a launcher that is given time may finish after its worker") {
   const auto mark = std::filesystem::temp_directory_path() / fmt::format("ak-launcher-{}", random_seed());
   // Longer than what a worker without patience is given.

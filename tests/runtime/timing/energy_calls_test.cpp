@@ -13,8 +13,9 @@ namespace {
 const char* const kCorrect = "if (i < n) c[i] = a[i] + b[i];";
 
 /// What the checks say after some rounds of calls of 1 ms.
-std::optional<Outcome> run_rounds(TimingBench& bench, const std::string& source) {
-  const auto program = bench.program(source, "n1000");
+std::optional<Outcome> run_rounds(TimingBench& bench, const std::string& source,
+                                  const std::string& plan = elementwise_plan("k")) {
+  const auto program = bench.program(source, "n1000", plan);
   const auto target = bench.target(program, "n1000");
   auto created = runtime::EnergyCalls::create(bench.run_context(), bench.store(), target, 1e6);
   REQUIRE(created);
@@ -41,6 +42,20 @@ std::string counting(const std::string& body) {
 TEST_CASE("a correct kernel passes the checks of its calls back to back") {
   TimingBench bench(DeviceKind::emulator, {.check_sizes = {1000}});
   const auto wrong = run_rounds(bench, kernel(kCorrect));
+  INFO((wrong ? wrong->message : ""));
+  CHECK_FALSE(wrong);
+}
+
+TEST_CASE("calls back to back get the scalars of the problem") {
+  TimingBench bench(DeviceKind::emulator,
+                    {.expression = "a[i] + s * b[i]", .check_sizes = {1000}, .scalars = {2, 3}});
+  const auto wrong = run_rounds(
+      bench,
+      R"cu(extern "C" __global__ void k(const float* a, const float* b, float* c, float s) {
+             const int i = blockIdx.x * 256 + threadIdx.x;
+             if (i < 1000) c[i] = a[i] + s * b[i];
+           })cu",
+      R"({"launches": [{"kernel": "k", "grid": [4], "block": [256], "args": ["a", "b", "c", "s"]}]})");
   INFO((wrong ? wrong->message : ""));
   CHECK_FALSE(wrong);
 }

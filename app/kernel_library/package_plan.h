@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/plan/problem.h"
+#include "core/text/json.h"
+
+namespace ak::app {
+
+/// An operator that a library is to have.
+struct PackageEntry {
+  std::string name;    ///< of the operator; empty: the definition's
+  std::string kernel;  ///< as choose_kernel() takes it; empty: the best of a definition
+  std::string problem = {};
+  std::string phase = {};                          ///< of the model's step, as the plan names it
+  std::map<std::string, std::string> params = {};  ///< param -> the text of its flag
+  std::vector<Json> axes = {};                     ///< the shapes that the plan names
+};
+
+/// The operators of a plan as `alphakernel library plan --json` writes it, each once with all of its shapes; one that is
+/// another kernel in every phase has their names, too ("attention_decode"). Rows whose algorithm is "other" are left out.
+/// Throws Error(bad_input) with what is wrong.
+[[nodiscard]] std::vector<PackageEntry> package_plan(const std::filesystem::path& file);
+
+/// A manifest of a session that tunes the entries on their shapes.
+[[nodiscard]] Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device,
+                                   int minutes);
+
+}  // namespace ak::app

@@ -1,0 +1,235 @@
+/* alphakernel
+{
+  "tunables": {
+    "THREADS": {"values": [128, 256, 512], "default": 256},
+    "ITEMS": {"values": [1, 2, 4], "default": 2},
+    "PART_KB": {"values": [16, 32, 64, 128], "default": 32},
+    "BLOCKS_PER_SM": {"values": [1, 2, 3, 4], "default": 2},
+    "HOLD": {"values": [0, 1], "default": 1},
+    "CACHE": {"values": [0, 1], "default": 1}
+  },
+  "constraints": ["ARCH >= 90", "(THREADS + 32) * BLOCKS_PER_SM * (24 + 12 * ITEMS) <= 65536"],
+  "let": {
+    "ROW": "N * sizeof_x",
+    "MOST": "16 if ARCH == 90 else 8",
+    "PART_BYTES": "PART_KB * 1024",
+    "CLUSTER": "1 if ROW <= PART_BYTES else 2 if ROW <= 2 * PART_BYTES else 4 if ROW <= 4 * PART_BYTES else 8 if ROW <= 8 * PART_BYTES else MOST",
+    "CHUNK": "THREADS * ITEMS * 16",
+    "PART": "ceil_div(ceil_div(ROW, CHUNK), CLUSTER)",
+    "HELD": "HOLD * 2 * PART * CHUNK",
+    "STAGES": "min(32, ((SHARED_BYTES_PER_BLOCK + 1024) // BLOCKS_PER_SM - 3072 - HELD) // CHUNK)",
+    "VECTORS": "ROW // 16",
+    "SHORT": "ROW % 16 == 0 and VECTORS <= 128",
+    "STREAMED": "ROW % 16 == 0 and not SHORT and STAGES > PART",
+    "MOST_CLUSTERS": "max(1, (SM_COUNT if CLUSTER <= 2 else SM_COUNT // 16 * 16) * BLOCKS_PER_SM // CLUSTER)",
+    "CLUSTERS": "ceil_div(M, ceil_div(M, MOST_CLUSTERS))"
+  },
+  "launches": [
+    {"kernel": "dropped_streamed", "grid": ["CLUSTERS * CLUSTER"], "block": ["THREADS + 32"], "cluster": ["CLUSTER"],
+     "shared_bytes": "STAGES * CHUNK + HELD",
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}, {"i32": "STAGES"}], "when": "STREAMED"},
+    {"kernel": "dropped_twice<VEC>", "grid": ["M"], "block": [512],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i32": "N"}], "when": "not STREAMED and not SHORT and ROW % 16 == 0"},
+    {"kernel": "dropped_short<8, 1>", "grid": ["ceil_div(M, THREADS // 8 * (2 * ITEMS))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 0 < VECTORS <= 8"},
+    {"kernel": "dropped_short<16, 1>", "grid": ["ceil_div(M, THREADS // 16 * (2 * ITEMS))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 8 < VECTORS <= 16"},
+    {"kernel": "dropped_short<32, 1>", "grid": ["ceil_div(M, THREADS // 32 * (2 * ITEMS))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 16 < VECTORS <= 32"},
+    {"kernel": "dropped_short<32, 2>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 2))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 32 < VECTORS <= 64"},
+    {"kernel": "dropped_short<32, 3>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 3))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 64 < VECTORS <= 96"},
+    {"kernel": "dropped_short<32, 4>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 4))"], "block": ["THREADS"],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 96 < VECTORS <= 128"},
+    {"kernel": "dropped_twice<1>", "grid": ["M"], "block": [512],
+     "args": ["x", "weight", "bias", "seed", "p", "y", "mask", {"i32": "N"}], "when": "ROW % 16 != 0"}
+  ]
+}
+*/
+// SPDX-License-Identifier: Apache-2.0
+//
+// y = dropout((x - mean) / sqrt(variance + 1e-5) * weight + bias) over each row; mask: which elements stayed. Mean and
+// variance are found in one reading and one exchange. Random numbers belong to elements (ak/philox.cuh): four a call,
+// whose keys are made once a thread. Rows stream through shared memory (ak/row_pipeline.cuh): blocks stay, and
+// BLOCKS_PER_SM of them share an SM; a cluster has a block for every PART_KB KiB of a row. With HOLD 1 each block keeps
+// its part of the weights in shared memory; else they are read from L2 for every row. Rows of up to 2 KiB are in
+// registers instead, several at once a warp (2 * ITEMS vectors a lane). Rows that are not aligned to 16 bytes, or
+// longer than the shared memory of a cluster, are read twice.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <ak/philox.cuh>
+#include <ak/row_pipeline.cuh>
+#include <ak/row_readings.cuh>
+#include <ak/rows.cuh>
+
+#ifndef ALPHAKERNEL
+constexpr int THREADS = 256;
+constexpr int ITEMS = 2;
+constexpr int BLOCKS_PER_SM = 2;
+constexpr int HOLD = 1;
+constexpr int CACHE = 1;
+using scalar_t = float;
+#endif
+
+constexpr int VEC = 16 / static_cast<int>(sizeof(scalar_t));
+constexpr float EPSILON = 1e-5f;
+
+// CACHE 1: evict-first hints for rows, as their elements are touched once. Weights are read by every row.
+constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
+
+// What a thread knows of its elements: their sum and sum of squares less the first of them, which keeps digits where a row
+// is far from zero.
+struct Own {
+  float origin, sum, squares, count;
+};
+// Of some elements: how many, their mean, and the sum of squared distances from it (Chan et al.).
+struct Moments {
+  float count, mean, squares;
+};
+__device__ __forceinline__ Moments moments_of(const Own& own) {
+  const float mean = own.sum / fmaxf(own.count, 1.0f);
+  return {own.count, own.origin + mean, own.squares - own.sum * mean};
+}
+__device__ __forceinline__ Moments joined(Moments a, Moments b) {
+  const float count = a.count + b.count, distance = b.mean - a.mean;
+  const float share = a.count == b.count ? 0.5f : b.count / count;
+  return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share};
+}
+template <int WIDTH>
+__device__ __forceinline__ void add_to(Own& own, const float (&values)[WIDTH]) {
+  if (own.count == 0.0f) own.origin = values[0];
+#pragma unroll
+  for (int i = 0; i < WIDTH; ++i) {
+    const float distance = values[i] - own.origin;
+    own.sum += distance;
+    own.squares += distance * distance;
+  }
+  own.count += static_cast<float>(WIDTH);
+}
+
+struct Scaling {
+  float mean, scale;
+};
+
+// Philox4x32-10 as ak::philox, with the keys of its rounds made beforehand and one multiplication for both halves.
+struct Keys {
+  unsigned int low[10], high[10];
+  __device__ __forceinline__ Keys(unsigned long long seed) {
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+      low[round] = static_cast<unsigned int>(seed) + 0x9E3779B9u * round;
+      high[round] = static_cast<unsigned int>(seed >> 32) + 0xBB67AE85u * round;
+    }
+  }
+  __device__ __forceinline__ uint4 words(unsigned long long index) const {
+    unsigned int c0 = static_cast<unsigned int>(index), c1 = static_cast<unsigned int>(index >> 32), c2 = 0,
+                 c3 = 0;
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+      const unsigned long long first = 0xD2511F53ull * c0, second = 0xCD9E8D57ull * c2;
+      c0 = static_cast<unsigned int>(second >> 32) ^ c1 ^ low[round];
+      c1 = static_cast<unsigned int>(second);
+      c2 = static_cast<unsigned int>(first >> 32) ^ c3 ^ high[round];
+      c3 = static_cast<unsigned int>(first);
+    }
+    return make_uint4(c0, c1, c2, c3);
+  }
+};
+
+struct Norm {
+  using Element = scalar_t;
+  static constexpr int kSources = 1, kWeights = 2;
+  const scalar_t *x, *weights, *biases;
+  ak::Dropout dropout;
+  Keys keys;
+  scalar_t* y;
+  unsigned char* mask;
+  int n;
+
+  __device__ __forceinline__ const scalar_t* source(int) const { return x; }
+  __device__ __forceinline__ const scalar_t* weight(int i) const { return i == 0 ? weights : biases; }
+  __device__ __forceinline__ Own begin() const { return {0.0f, 0.0f, 0.0f, 0.0f}; }
+  __device__ __forceinline__ Moments found(const Own& own) const { return moments_of(own); }
+  __device__ __forceinline__ Moments both(Moments a, Moments b) const { return joined(a, b); }
+  template <int WIDTH>
+  __device__ __forceinline__ void add(Own& own, const ak::Pack<scalar_t, WIDTH> (&packs)[1], long long,
+                                      int) const {
+    float values[1][WIDTH];
+    ak::widen(values, packs);
+    add_to(own, values[0]);
+  }
+  __device__ __forceinline__ Scaling result(Moments all, long long, bool) const {
+    return {all.mean, rsqrtf(all.squares / static_cast<float>(n) + EPSILON)};
+  }
+  // Which of four elements stay: 1 in their bytes; the others become 0.
+  __device__ __forceinline__ unsigned int drop(float* values, unsigned long long index) const {
+    const uint4 words = keys.words(index / 4);
+    const unsigned int word[4] = {words.x, words.y, words.z, words.w};
+    unsigned int stay = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const bool stays = word[i] >= dropout.first_kept;
+      values[i] = stays ? values[i] : 0.0f;
+      stay |= stays ? 1u << 8 * i : 0u;
+    }
+    return stay;
+  }
+  template <int WIDTH>
+  __device__ __forceinline__ void put(Scaling by, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
+                                      const ak::Pack<scalar_t, WIDTH> (&weight)[2], long long row,
+                                      int column) const {
+    const long long at = row * n + column;
+    float values[WIDTH];
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+      values[i] = (static_cast<float>(packs[0].value[i]) - by.mean) * by.scale *
+                      static_cast<float>(weight[0].value[i]) +
+                  static_cast<float>(weight[1].value[i]);
+      values[i] *= dropout.scale;
+    }
+    ak::Pack<unsigned char, WIDTH> stays;
+    if constexpr (WIDTH % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < WIDTH; i += 4) {
+        reinterpret_cast<unsigned int*>(&stays)[i / 4] =
+            drop(values + i, static_cast<unsigned long long>(at + i));
+      }
+    } else {
+      bool stay[WIDTH];
+      dropout.choose(stay, static_cast<unsigned long long>(at));
+#pragma unroll
+      for (int i = 0; i < WIDTH; ++i) {
+        values[i] = stay[i] ? values[i] : 0.0f;
+        stays.value[i] = stay[i];
+      }
+    }
+    ak::store<HINT>(y + at, ak::narrow<scalar_t>(values));
+    ak::store<HINT>(mask + at, stays);
+  }
+};
+
+__global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
+    dropped_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                     const float* p, scalar_t* y, unsigned char* mask, long long m, int n, int stages) {
+  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(
+      (Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n, stages);
+}
+
+template <int LANES, int VECTORS>
+__global__ void __launch_bounds__(THREADS)
+    dropped_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                  const float* p, scalar_t* y, unsigned char* mask, long long m, int n) {
+  constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
+  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(
+      (Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}), m, n);
+}
+
+template <int WIDTH>
+__global__ void __launch_bounds__(512)
+    dropped_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, const long long* seed,
+                  const float* p, scalar_t* y, unsigned char* mask, int n) {
+  ak::read_rows_twice<512, WIDTH>((Norm{x, weight, bias, ak::Dropout(*seed, *p), Keys(*seed), y, mask, n}),
+                                  n);
+}

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""patch() of a kernel library: kernel_library_patch_test.py PROGRAM SOURCE_FOLDER, with the PyTorch of the Python that runs it.
+
+Where values count, kernels are stood in for by their references; where launches count, by a made-up CUDA driver. Without
+PyTorch or a C++ compiler it is skipped (exit code 77)."""
+
+import copy
+import functools
+import importlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    sys.exit(77)
+if shutil.which("c++") is None:
+    sys.exit(77)
+
+PROGRAM, SOURCE = sys.argv[1:3]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import small_models  # noqa: E402
+
+WORK = tempfile.TemporaryDirectory()
+DIST = os.path.join(WORK.name, "dist")
+KERNELS = {
+    "norm": ("rmsnorm", "rmsnorm_registers.cu", {}),
+    "add_norm": ("residual_norm", "residual_norm_registers.cu", {}),
+    "rope": ("rope", "rope_heads.cu", {"head_dim": 64, "rotary_dim": 64}),
+    "mlp": ("linear_swiglu", "swiglu_mma.cu", {}),
+    "gated": ("swiglu", "swiglu_tiles.cu", {}),
+    "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
+    "biased": ("linear", "linear_transposed.cu", {}),
+}
+TOKENS = torch.arange(24).reshape(2, 12) * 7 % 100
+
+
+def setUpModule():
+    words = []
+    for name, (problem, template, params) in KERNELS.items():
+        with open(os.path.join(SOURCE, "templates", problem, template), encoding="utf-8") as file:
+            text = file.read()
+        head = json.dumps({"problem": problem, "params": {"dtype": "bfloat16", **params}})[1:-1]
+        path = os.path.join(WORK.name, name + ".cu")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("{", "{" + head + ",", 1))
+        words += ["--kernel", f"{name}={path}"]
+    run = subprocess.run([PROGRAM, "library", "build", *words, "--arch", "sm_90a", "--name", "patch_ops", "--output", DIST],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                         env={**os.environ, "ALPHAKERNEL_DB": os.path.join(WORK.name, "none.db")})
+    if run.returncode:
+        raise AssertionError(run.stderr)
+    sys.path.insert(0, DIST)
+    importlib.import_module("patch_ops")
+
+
+def ops():
+    return sys.modules["patch_ops"]
+
+
+class Computed:
+    """The library with references in place of its kernels, and the names of those that were called."""
+
+    def __enter__(self):
+        self.calls, library = [], ops()._library
+
+        def attempt(operator):
+            def computed(*arguments):
+                self.calls.append(operator.name)
+                return operator.reference()(*arguments)
+
+            computed.operator, computed.library = operator, library
+            return computed
+
+        library.attempt, library.assumed = attempt, True
+        return self
+
+    def __exit__(self, *ignored):
+        del ops()._library.attempt
+        ops()._library.assumed = False
+
+    def count(self):
+        return {name: self.calls.count(name) for name in sorted(set(self.calls))}
+
+
+def logits(model):
+    with torch.no_grad():
+        return model(TOKENS)
+
+
+class PatchTest(unittest.TestCase):
+    def close(self, got, want):
+        """As two ways of rounding in bfloat16 differ over two layers."""
+        off = ((got.double() - want.double()).square().mean() / want.double().square().mean()).sqrt().item()
+        self.assertLess(off, 0.02)
+
+    def patched(self, model, **options):
+        return ops().patch(model, every_shape=True, **options)
+
+    def test_a_patched_model_computes_the_same_with_kernels(self) -> None:
+        expected = {
+            # Of two layers: two norms each, the second with the sum before it, and one behind all.
+            "llama": {"add_norm": 2, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
+            "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
+            "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
+            "gemma": {"product": 15, "rope": 2},
+        }
+        for name, calls in expected.items():
+            with self.subTest(model=name), Computed() as library:
+                model = getattr(small_models, name)()
+                want = logits(model)
+                self.patched(model)
+                self.close(logits(model), want)
+                self.assertEqual(library.count(), calls)
+
+    def test_without_a_device_the_models_own_code_computes_bit_by_bit(self) -> None:
+        for name in ("llama", "qwen", "phi", "gemma"):
+            with self.subTest(model=name):
+                model = getattr(small_models, name)()
+                want = logits(model)
+                self.assertTrue(self.patched(model)["served"])
+                self.assertTrue(torch.equal(logits(model), want))
+
+    def test_on_a_device_kernels_are_launched(self) -> None:
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-o", os.path.join(WORK.name, "libcuda.so.1"),
+                        os.path.join(HERE, "made_up_driver.cpp")], check=True)
+        code = "import torch, small_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = small_models.llama()\n" \
+            "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
+            "print(sorted({name for name, _ in patch_ops.served}))"
+        run = subprocess.run([sys.executable, "-B", "-c", code], check=True, stdout=subprocess.PIPE, text=True,
+                             env={**os.environ, "PYTHONPATH": os.pathsep.join([DIST, HERE]), "LD_LIBRARY_PATH": WORK.name})
+        self.assertEqual(run.stdout, "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
+
+    def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
+        left = self.patched(small_models.gemma())["left"]
+        self.assertEqual(left["norm"], "they compute another norm than x / rms(x) * weight")
+        self.assertIn("no linear_swiglu of torch.bfloat16 with gelu_tanh", left["layers.0.mlp"])
+        model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 1e-5))
+        answer = self.patched(model)
+        self.assertEqual(answer["left"]["norm"], "their epsilon is 1e-05, and that of rmsnorm 1e-06")
+        self.assertIn("residual_norm", answer["served"]["layers.0"])
+
+        class Scaled(small_models.MLP):
+            def forward(self, x):
+                return super().forward(x) * 1.5
+
+        class Bounded(small_models.MLP):
+            def forward(self, x):
+                return self.down_proj(self.act_fn(self.gate_proj(x).clamp(max=7)) * self.up_proj(x))
+
+        for made in (Scaled, Bounded):
+            left = self.patched(small_models.model(mlp=made))["left"]
+            self.assertEqual(left["layers.1.mlp"], "they compute something else than down(f(gate(x)) * up(x))")
+        clipped = small_models.model(act_fn=lambda x: torch.nn.functional.silu(x).clamp(-10, 10))
+        self.assertIn("layers.0.mlp", self.patched(clipped)["left"])
+
+    def test_an_epsilon_of_the_norm_reaches_the_kernel(self) -> None:
+        with Computed():
+            model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 0.5))
+            want = logits(model)
+            self.patched(model, kinds=("norm", "residual_norm"))
+            self.close(logits(model), want)
+
+    def test_linear_layers_of_other_sizes_are_left_unless_asked_for(self) -> None:
+        model = small_models.llama()
+        self.assertEqual(ops().patch(model)["left"]["lm_head"], "the library has no shape of product with their N and K")
+        self.assertNotIn("lm_head", ops().patch(model)["served"])
+        with self.assertRaisesRegex(ValueError, "no kind 'attention'; expected norm, residual_norm"):
+            ops().patch(model, kinds=("attention",))
+
+    def test_parts_that_are_replaced_or_listened_to_later_are_respected(self) -> None:
+        with Computed() as library:
+            model = small_models.llama()
+            self.patched(model, kinds=("swiglu", "residual_norm"))
+            heard = []
+            model.layers[0].mlp.up_proj.register_forward_hook(lambda *given: heard.append("up"))
+            model.layers[1].post_attention_layernorm.register_forward_hook(lambda *given: heard.append("norm"))
+
+            class Adapter(torch.nn.Module):
+                def __init__(self, inside):
+                    super().__init__()
+                    self.inside = inside
+
+                def forward(self, x):
+                    return 2 * self.inside(x)
+
+            model.layers[1].mlp.gate_proj = Adapter(model.layers[1].mlp.gate_proj)
+            got = logits(model)
+            self.assertEqual((heard, library.count()), (["up", "norm"], {"add_norm": 1}))
+            ops().unpatch(model)
+            self.close(got, logits(model))
+
+    def test_a_copy_has_weights_of_its_own_and_a_pickled_model_its_own_code(self) -> None:
+        with Computed() as library:
+            model = small_models.llama()
+            self.patched(model)
+            other = copy.deepcopy(model)
+            with torch.no_grad():
+                for weight in other.parameters():
+                    weight.mul_(1.25)
+            got, calls = logits(other), library.count()
+            self.assertEqual(calls["mlp"], 2)
+            ops().unpatch(other)
+            self.close(got, logits(other))
+        model = small_models.llama()
+        want = logits(model)
+        self.patched(model)
+        file = io.BytesIO()
+        torch.save(model, file)
+        file.seek(0)
+        self.assertTrue(torch.equal(logits(torch.load(file)), want))
+
+    def test_decorators_around_a_forward_stay(self) -> None:
+        called = []
+
+        def decorated(function):
+            def wrapper(self, *given, **named):
+                called.append(type(self).__name__)
+                return function(self, *given, **named)
+
+            return functools.update_wrapper(wrapper, function)
+
+        kinds = (small_models.Attention, small_models.DecoderLayer)
+        plain = [kind.forward for kind in kinds]
+        try:
+            for kind in kinds:
+                kind.forward = decorated(decorated(kind.forward))
+            with Computed() as library:
+                model = small_models.llama()
+                want = logits(model)
+                self.patched(model, kinds=("residual_norm", "rope"))
+                called.clear()
+                self.close(logits(model), want)
+                self.assertEqual(library.count(), {"add_norm": 2, "rope": 2})
+                self.assertEqual(called, ["DecoderLayer"] * 2 + ["Attention"] * 2 + ["DecoderLayer"] * 2 + ["Attention"] * 2)
+        finally:
+            for kind, forward in zip(kinds, plain):
+                kind.forward = forward
+
+    def test_weights_with_a_mind_of_their_own_are_the_models_own_code(self) -> None:
+        class Doubled(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, given=(), named=None):
+                plain = [one.as_subclass(torch.Tensor) * 2 if isinstance(one, cls) else one for one in given]
+                return function(*plain, **(named or {}))
+
+        model = small_models.llama()
+        self.patched(model)
+        ops()._library.assume_device(0)
+        try:
+            layer = model.layers[0].mlp.down_proj
+            del layer.weight
+            layer.weight = torch.ones(4, 4).bfloat16().as_subclass(Doubled)
+            self.assertEqual(layer(torch.ones(1, 4).bfloat16()).tolist(), [[8.0] * 4])
+        finally:
+            ops()._library.assume_device(-1)
+            ops()._library.assumed = False
+
+    def test_unpatch_gives_every_module_its_own_code_back(self) -> None:
+        model = small_models.llama()
+        before = {path: set(module.__dict__) for path, module in model.named_modules()}
+        self.patched(model)
+        ops().unpatch(model)
+        self.assertEqual({path: set(module.__dict__) for path, module in model.named_modules()}, before)
+
+    def test_gradients_are_those_of_the_models_own_code(self) -> None:
+        def gradients(model):
+            model(TOKENS).float().square().mean().backward()
+            return [one.grad for one in model.parameters()]
+
+        model = small_models.llama()
+        self.patched(model)
+        for got, want in zip(gradients(model), gradients(small_models.llama())):
+            self.assertTrue(torch.equal(got, want))
+
+    def test_weights_that_change_are_seen(self) -> None:
+        with Computed():
+            model = small_models.llama()
+            self.patched(model)
+            logits(model)
+            with torch.no_grad():
+                for weight in model.parameters():
+                    weight.mul_(0.5)
+            got = logits(model)
+            ops().unpatch(model)
+            self.close(got, logits(model))
+
+    def test_angles_are_brought_into_form_once_and_again_when_they_change(self) -> None:
+        with Computed() as library:
+            model = small_models.llama()
+            self.patched(model, kinds=("rope",))
+            attention = model.layers[0].self_attn
+            x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+            with torch.no_grad():
+                cos, sin = model.rotary_emb(x, torch.arange(12)[None])
+                attention(x, (cos, sin))
+                self.assertEqual(library.count(), {"rope": 1})
+                cos.mul_(0.5)
+                got = attention(x, (cos, sin))
+                other = attention(x, (sin, sin))
+                self.assertEqual(library.count(), {"rope": 1})
+                ops().unpatch(model)
+                self.assertTrue(torch.equal(got, attention(x, (cos, sin))))
+                self.assertTrue(torch.equal(other, attention(x, (sin, sin))))
+
+    def test_every_position_of_a_batch_has_its_angle(self) -> None:
+        with Computed() as library:
+            model = small_models.llama()
+            x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+            for positions in (torch.arange(5, 17)[None], torch.stack((torch.arange(12), torch.arange(30, 42)))):
+                with torch.no_grad():
+                    ops().unpatch(model)
+                    want = model.layers[0].self_attn(x, model.rotary_emb(x, positions))
+                    self.patched(model, kinds=("rope",))
+                    self.close(model.layers[0].self_attn(x, model.rotary_emb(x, positions)), want)
+            self.assertEqual(library.count(), {"rope": 2})
+
+
+unittest.main(argv=sys.argv[:1] + sys.argv[3:])
