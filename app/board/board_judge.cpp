@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/board/board_judge.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
 #include "board_python_files.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/hash.h"
 #include "core/text/suggest.h"
 #include "runtime/process/program_output.h"
 #include "runtime/process/scratch_folder.h"
@@ -21,22 +27,25 @@ constexpr std::size_t kNoteBytes = 400;  // what a person reads in a table (chos
 
 Json failure(const std::string& why) { return {{"failure", sanitize(why, kNoteBytes)}}; }
 
-/// Nothing in the line is trusted.
-Json verdict_of(std::string_view line) {
-  const Json said = try_parse_json(line);
-  if (!said.is_object() || !said.contains("compiled") || !said.contains("correct") ||
-      !said["compiled"].is_boolean() || !said["correct"].is_boolean())
+bool is_time(const Json& value) {
+  return value.is_null() ||
+         (value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0);
+}
+
+/// Nothing in it is trusted.
+Json verdict_of(const Json& said) {
+  if (!said.is_object()) return failure("its verdict cannot be read");
+  const auto member = [&](const char* key) { return said.value(key, Json()); };
+  const Json compiled = member("compiled"), correct = member("correct"), note = member("note");
+  const bool readable = compiled.is_boolean() && correct.is_boolean() && is_time(member("time_us")) &&
+                        is_time(member("eager_us"));
+  if (!readable || (correct.get<bool>() && !compiled.get<bool>()))
     return failure("its verdict cannot be read");
-  const auto number = [&](const char* key) {
-    return said.contains(key) && said[key].is_number() ? said[key] : Json();
-  };
-  return {{"compiled", said["compiled"]},
-          {"correct", said["correct"]},
-          {"time_us", number("time_us")},
-          {"eager_us", number("eager_us")},
-          {"note", said.contains("note") && said["note"].is_string()
-                       ? sanitize(said["note"].get<std::string>(), kNoteBytes)
-                       : ""}};
+  return {{"compiled", compiled},
+          {"correct", correct},
+          {"time_us", member("time_us")},
+          {"eager_us", member("eager_us")},
+          {"note", note.is_string() ? sanitize(note.get<std::string>(), kNoteBytes) : ""}};
 }
 
 }  // namespace
@@ -49,6 +58,16 @@ void require_judge(const fs::path& folder) {
          folder.string());
 }
 
+Json read_verdict(const Result<std::string>& written, const std::string& word) {
+  if (!written) return failure(written.error().message);
+  const std::string& text = written.value();
+  if (text.empty()) return failure("the judge ended without a verdict");
+  const std::string head = fmt::format("{}{} ", kVerdict, word);
+  if (!text.starts_with(head) || text.find('\n') != text.size() - 1)
+    return failure("what it wrote is not one verdict");
+  return verdict_of(try_parse_json(text.substr(head.size(), text.size() - head.size() - 1)));
+}
+
 Json judge_model(const fs::path& folder, const fs::path& task, const fs::path& model,
                  const std::string& python, const std::atomic<bool>* stop) {
   const runtime::PythonInstallation installation = runtime::find_python(python);
@@ -56,19 +75,13 @@ Json judge_model(const fs::path& folder, const fs::path& task, const fs::path& m
   const fs::path program = scratch.path() / "judge.py";
   for (const EmbeddedFile& file : board_python_files())
     write_file_atomically(scratch.path() / file.name, std::string(file.text));
-  std::string verdict;
-  const auto ended =
+  const std::string word = fmt::format("{:02x}", fmt::join(random_uid(), ""));
+  return read_verdict(
       runtime::output_of({installation.program, "-B", program.string(), fs::absolute(folder).string(),
                           fs::absolute(task).string(), fs::absolute(model).string()},
                          runtime::python_environment(), kJudgeLimit,
-                         {.on_line =
-                              [&](std::string_view line) {
-                                if (line.starts_with(kVerdict)) verdict = line.substr(kVerdict.size());
-                              },
-                          .stop = stop,
-                          .last_words = true});
-  if (!verdict.empty()) return verdict_of(verdict);
-  return failure(ended ? "the judge ended without a verdict" : ended.error().message);
+                         {.input = word + "\n", .stop = stop, .last_words = true}),
+      word);
 }
 
 }  // namespace ak::app

@@ -6,6 +6,7 @@
 
 #include "app/board/board_figures.h"
 #include "app/board/board_folder.h"
+#include "app/board/board_judge.h"
 #include "app/board/board_manifest.h"
 #include "core/error.h"
 #include "core/text/file.h"
@@ -111,6 +112,40 @@ TEST_CASE("the shipped boards have a way for their tasks") {
   const BoardManifest trimul = board("trimul");
   CHECK_FALSE(trimul.needs_folder());
   CHECK_THAT(own_file_text(trimul, trimul.tasks.front().file), Contains("def ref_kernel"));
+}
+
+TEST_CASE("a verdict is one line of who knows the word, of a judge that ended well") {
+  const std::string right = R"({"compiled": true, "correct": true, "time_us": 5.0, "eager_us": null, "note": "n"})";
+  const Json verdict = read_verdict("JUDGED abc " + right + "\n", "abc");
+  CHECK(verdict == parse_json(right));
+  struct Row {
+    Result<std::string> written;
+    std::string words;
+  };
+  const std::string line = "JUDGED abc " + right + "\n";
+  const auto timed = [](const std::string& time) {
+    return R"(JUDGED abc {"compiled": true, "correct": true, "time_us": )" + time + "}\n";
+  };
+  const std::vector<Row> rows{
+      {std::string(), "ended without a verdict"},
+      {InputError{"ended with exit code 1"}, "ended with exit code 1"},
+      {line + line, "not one verdict"},
+      {"a word before\n" + line, "not one verdict"},
+      {"JUDGED " + right + "\n", "not one verdict"},
+      {"JUDGED xyz " + right + "\n", "not one verdict"},
+      {std::string("JUDGED abc [1]\n"), "cannot be read"},
+      {std::string("JUDGED abc {\"compiled\": false, \"correct\": true}\n"), "cannot be read"},
+      {timed("0"), "cannot be read"},
+      {timed("-1"), "cannot be read"},
+      {timed("1e999"), "cannot be read"},
+      {timed("NaN"), "cannot be read"},
+      {timed("\"fast\""), "cannot be read"}};
+  for (const Row& row : rows) {
+    const Json refused = read_verdict(row.written, "abc");
+    INFO(refused.dump());
+    REQUIRE(refused.size() == 1);
+    CHECK_THAT(refused["failure"].get<std::string>(), Contains(row.words));
+  }
 }
 
 TEST_CASE("a board's folder keeps what is written, and takes no other board") {

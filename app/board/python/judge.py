@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Has KernelBench's own evaluator judge a model: `judge.py FOLDER TASK.py MODEL_NEW.py`.
 
-The folder is a checkout of KernelBench, of which src/kernelbench/eval.py is run. Prints a line of JSON: whether the model
-compiled and was correct, and both times in us. Packages that only the evaluator's file names may be missing.
+The folder is a checkout of KernelBench, of which src/kernelbench/eval.py is run. A line of standard input is a word that
+only this process and who started it know. Prints one line: JUDGED, the word, and JSON that says whether the model compiled
+and was correct, and both times in us. What the judged code prints goes to standard error. Packages that only the
+evaluator's file names may be missing.
 """
 import importlib
 import json
+import math
+import os
 import pathlib
 import sys
 import types
@@ -34,10 +38,22 @@ class Record:
 
 
 def microseconds(milliseconds):
-    return milliseconds * 1e3 if milliseconds is not None and milliseconds > 0 else None
+    """Nothing where it is no time: the evaluator writes -1 for what it did not take."""
+    if milliseconds is None or not math.isfinite(milliseconds) or milliseconds <= 0:
+        return None
+    return milliseconds * 1e3
+
+
+def private_output():
+    """Where standard output went, for the verdict alone; programs that are started do not get it."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    return own
 
 
 def main():
+    verdicts = private_output()
+    word = sys.stdin.readline().strip()
     folder, task, model = map(pathlib.Path, sys.argv[1:])
     stand_in("pydantic", BaseModel=Record)
     stand_in("requests")
@@ -49,9 +65,10 @@ def main():
     from kernelbench.eval import eval_kernel_against_ref
     result = eval_kernel_against_ref(task.read_text(), model.read_text(), num_correct_trials=TRIALS,
                                      measure_performance=True)
-    print("JUDGED " + json.dumps({
+    verdict = json.dumps({
         "compiled": bool(result.compiled), "correct": bool(result.correctness), "time_us": microseconds(result.runtime),
-        "eager_us": microseconds(getattr(result, "ref_runtime", None)), "note": str(result.metadata)[:NOTE_LETTERS]}))
+        "eager_us": microseconds(getattr(result, "ref_runtime", None)), "note": str(result.metadata)[:NOTE_LETTERS]})
+    os.write(verdicts, f"JUDGED {word} {verdict}\n".encode())
 
 
 if __name__ == "__main__":
