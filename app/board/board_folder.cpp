@@ -16,6 +16,20 @@ namespace fs = std::filesystem;
 
 constexpr Format kFolderFormat{.name = "board.json"};
 constexpr const char* kStateFile = "board.json";
+// The one byte that the process of a board holds.
+constexpr RowId kBoardLock = 1;
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", path.string(), error.message());
+}
+
+/// What its locks are named after.
+fs::path lock_file(const fs::path& folder) {
+  make_folder(folder);
+  return fs::absolute(folder) / "board";
+}
 
 Json run_json(const TaskRun& run) {
   return {{"session", run.session},
@@ -26,7 +40,7 @@ Json run_json(const TaskRun& run) {
 }
 
 TaskRun run_from(const JsonReader& at) {
-  return {.session = at.member("session").integer(),
+  return {.session = at.member("session").text(),
           .content = at.member("content").text(),
           .way = at.member("way").text(),
           .device = at.member("device").text(),
@@ -42,6 +56,7 @@ Json task_json(const TaskState& task) {
             {"failure", task.failure},
             {"degenerate", task.degenerate},
             {"for_judge", task.for_judge},
+            {"gone", task.gone},
             {"runs", Json::array()},
             {"verdict", task.verdict}};
   for (const TaskRun& run : task.runs) json["runs"].push_back(run_json(run));
@@ -57,6 +72,7 @@ TaskState task_from(const JsonReader& at) {
                  .failure = at.member("failure").text(),
                  .degenerate = at.member("degenerate").text(),
                  .for_judge = at.member("for_judge").boolean(),
+                 .gone = at.member("gone").boolean(),
                  .runs = {},
                  .verdict = at.member("verdict").json()};
   for (const JsonReader& run : at.member("runs").items()) task.runs.push_back(run_from(run));
@@ -78,6 +94,11 @@ void read_into(BoardFolder& folder, const JsonReader& at) {
 TaskState* BoardFolder::find(const std::string& task) {
   const auto found = std::ranges::find(tasks, task, &TaskState::name);
   return found == tasks.end() ? nullptr : &*found;
+}
+
+BoardLock::BoardLock(const fs::path& folder) : locks_(lock_file(folder)) {
+  if (!locks_.try_hold(kBoardLock))
+    fail(ExitCode::usage, "the board in {} is running already", folder.string());
 }
 
 BoardFolder open_board_folder(const fs::path& path, const std::string& board) {
@@ -105,9 +126,7 @@ void save(const BoardFolder& folder) {
             {"tasks", Json::array()}};
   set_version(kFolderFormat, json);
   for (const TaskState& task : folder.tasks) json["tasks"].push_back(task_json(task));
-  std::error_code error;
-  fs::create_directories(folder.path, error);
-  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", folder.path.string(), error.message());
+  make_folder(folder.path);
   write_file_atomically(folder.path / kStateFile,
                         json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/board/board_manifest.h"
-#include "core/store.h"
+#include "db/process_locks.h"
 
 namespace ak::app {
 
@@ -15,7 +15,7 @@ inline constexpr const char* kNeedsModel = "no template serves it; --model NAME 
 
 /// A search of a task: a session of one search (docs/sessions.md).
 struct TaskRun {
-  RowId session = 0;
+  std::string session;  ///< its uid, which no other database gives to another
   std::string content;  ///< hash of what was searched
   std::string way;      ///< "template" or "file", and who proposes: "template/search", "file/MODEL"
   std::string device;   ///< product or "emulator", and the target
@@ -30,8 +30,9 @@ struct TaskState {
   std::string failure;     ///< why it was not searched the last time; empty where it was
   std::string degenerate;  ///< evidence that results do not depend on inputs
   bool for_judge = false;  ///< of KernelBench's form
+  bool gone = false;       ///< neither manifest nor folder have it any more: its runs are kept, and do not count
   std::vector<TaskRun> runs;
-  Json verdict;  ///< of the benchmark's own judge, as `confirm` stored it; null: none
+  Json verdict;  ///< of the benchmark's own judge, as `confirm` stored it, with "of", its kernel; null: none
 };
 
 /// A board's folder: board.json, problems/ made of task files, kernels/, and the manifests of its sessions. The rows are
@@ -51,7 +52,17 @@ struct BoardFolder {
 /// broken, and where the folder is another board's.
 [[nodiscard]] BoardFolder open_board_folder(const std::filesystem::path& folder, const std::string& board);
 
-/// Writes board.json atomically. Throws Error(output).
+/// Held by the process that changes a board, from before it reads board.json to after it has written it.
+class BoardLock {
+ public:
+  /// Makes the folder. Throws Error(usage) where another process, or object, has it, Error(output).
+  explicit BoardLock(const std::filesystem::path& folder);
+
+ private:
+  db::ProcessLocks locks_;
+};
+
+/// Writes board.json atomically. Only who holds the lock may. Throws Error(output).
 void save(const BoardFolder& folder);
 
 }  // namespace ak::app

@@ -40,7 +40,7 @@ constexpr const char* kChampion =
 
 // The last turns of the kernel with a baseline, in whichever search they were taken, on the shapes of this one.
 constexpr const char* kTurns =
-    "SELECT t.workload, t.speedup, t.low, t.high, w.weight FROM baseline_turns t JOIN workloads w ON w.id = "
+    "SELECT w.workload_uid AS workload, t.speedup, t.low, t.high, w.weight FROM baseline_turns t JOIN workloads w ON w.id = "
     "t.workload_id WHERE t.variant = :variant AND t.device = :device AND t.baseline = :label AND t.times = "
     "'device' AND w.workload_uid IN (SELECT x.workload_uid FROM measurements m JOIN workloads x ON x.id = "
     "m.workload_id WHERE m.evaluation_id = :evaluation AND m.role = 'candidate' AND m.cold = 1) ORDER BY "
@@ -48,12 +48,17 @@ constexpr const char* kTurns =
 
 // Where the kernel itself took no turns: the baseline's time in those of another kernel of the same definition there.
 constexpr const char* kKnownBaselines =
-    "SELECT w.name AS workload, 1000.0 * t.baseline_us / m.median_ns AS speedup, NULL AS low, NULL AS high, "
+    "SELECT w.workload_uid AS workload, 1000.0 * t.baseline_us / m.median_ns AS speedup, NULL AS low, NULL AS high, "
     "w.weight FROM measurements m JOIN workloads w ON w.id = m.workload_id JOIN workloads x ON "
     "x.definition_id = w.definition_id AND x.workload_uid = w.workload_uid JOIN baseline_turns t ON "
     "t.workload_id = x.id WHERE m.evaluation_id = :evaluation AND m.role = 'candidate' AND m.cold = 1 AND "
     "m.median_ns > 0 AND t.device = :device AND t.baseline = :label AND t.times = 'device' "
     "ORDER BY t.timed_at";
+
+// One row a shape that was timed: all of them have to have a speed-up where the task is to have one.
+constexpr const char* kShapes =
+    "SELECT DISTINCT w.workload_uid AS workload FROM measurements m JOIN workloads w ON w.id = m.workload_id "
+    "WHERE m.evaluation_id = :evaluation AND m.role = 'candidate' AND m.cold = 1";
 
 constexpr const char* kTimes =
     "SELECT m.median_ns, m.ci_low_ns, m.ci_high_ns FROM measurements m WHERE m.evaluation_id = :evaluation "
@@ -61,8 +66,8 @@ constexpr const char* kTimes =
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-/// One speed-up a shape, the last row of each; the mean of all.
-std::optional<BoardSpeedup> speedup_of(const db::Table& table) {
+/// One speed-up a shape, the last row of each.
+std::map<std::string, BoardSpeedup> speedups_of(const db::Table& table) {
   std::map<std::string, BoardSpeedup> shapes;
   for (const db::TableRow& row : db::rows_of(table)) {
     if (row.real("speedup") <= 0) continue;
@@ -72,9 +77,18 @@ std::optional<BoardSpeedup> speedup_of(const db::Table& table) {
         .low = row.known_real("low"),
         .high = row.known_real("high")};
   }
-  std::vector<BoardSpeedup> list;
-  for (const auto& [name, shape] : shapes) list.push_back(shape);
-  return mean_speedup(list);
+  return shapes;
+}
+
+/// In quotes where a shell would take it apart, or for something else.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("-_=./:,+@%").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 /// What is read of one board.
@@ -88,7 +102,8 @@ class BoardReader {
  private:
   [[nodiscard]] Json task_json(const TaskState& task);
   void add_state(const TaskState& task, Json& json) const;
-  void add_kernel(const BestRun& best, Json& json);
+  void add_kernel(const TaskState& task, const BestRun& best, Json& json);
+  void add_commands(const BestRun& best, bool emulated, Json& json) const;
   void add_speedups(const db::TableRow& champion, Json& json, JudgedTask (&judged)[2]);
   [[nodiscard]] db::Table query(const char* sql, const db::QueryValues& values) const {
     return db::query(folder_.database, sql, 0, kQueryTime, values);
@@ -114,9 +129,18 @@ void BoardReader::add_speedups(const db::TableRow& champion, Json& json, JudgedT
                                  {"evaluation", champion.integer("evaluation")},
                                  {"device", device},
                                  {"label", label}};
-    auto speedup = speedup_of(query(kTurns, values));
-    const bool in_turns = speedup.has_value();
-    if (!in_turns) speedup = speedup_of(query(kKnownBaselines, values));
+    const auto turns = speedups_of(query(kTurns, values)), known = speedups_of(query(kKnownBaselines, values));
+    const db::Table timed = query(kShapes, {{"evaluation", champion.integer("evaluation")}});
+    std::vector<BoardSpeedup> shapes;
+    bool in_turns = true;
+    for (const db::TableRow& shape : db::rows_of(timed)) {
+      const std::string uid = shape.text("workload");
+      in_turns = in_turns && turns.contains(uid);
+      const auto& from = turns.contains(uid) ? turns : known;
+      if (const auto found = from.find(uid); found != from.end()) shapes.push_back(found->second);
+    }
+    // Of some shapes alone the mean would be another task's.
+    const auto speedup = shapes.size() == timed.rows.size() ? mean_speedup(shapes) : std::nullopt;
     judged[i].speedup = speedup;
     if (!speedup) continue;
     json["speedups"][std::string(kBaselines[i].name)] = {{"speedup", speedup->speedup},
@@ -126,7 +150,24 @@ void BoardReader::add_speedups(const db::TableRow& champion, Json& json, JudgedT
   }
 }
 
-void BoardReader::add_kernel(const BestRun& best, Json& json) {
+/// What measures the kernel again: anywhere, and in the board's folder with the database named by the environment.
+void BoardReader::add_commands(const BestRun& best, bool emulated, Json& json) const {
+  Arguments words{"alphakernel", emulated ? "evaluate" : "baselines"};
+  Arguments last{"--baselines=eager,compile"};
+  if (emulated) last = {"--device=emulator", "--arch=" + device_.substr(device_.rfind(' ') + 1)};
+  Arguments here = words;
+  const std::string below = "--problem=" + folder_.path.string() + "/";
+  for (const std::string& argument : kernel_arguments(folder_, best)) {
+    words.push_back(argument);
+    here.push_back(argument.starts_with(below) ? "--problem=" + argument.substr(below.size()) : argument);
+  }
+  words.push_back("--db=" + folder_.database.string());
+  for (Arguments* list : {&words, &here}) list->insert(list->end(), last.begin(), last.end());
+  json["command"] = shell_line(words);
+  json["folder_command"] = shell_line(here);
+}
+
+void BoardReader::add_kernel(const TaskState& task, const BestRun& best, Json& json) {
   const db::Table table = query(kChampion, {{"search", best.search}});
   if (table.rows.empty()) return;
   const db::TableRow champion = db::rows_of(table).front();
@@ -143,9 +184,12 @@ void BoardReader::add_kernel(const BestRun& best, Json& json) {
     if (const auto low = row.known_real("ci_low_ns")) json["time_low_us"] = *low / 1000;
     if (const auto high = row.known_real("ci_high_ns")) json["time_high_us"] = *high / 1000;
   }
-  const db::SessionSearch search =
-      db::SessionStore(folder_.database, db::OpenMode::read_only).read(best.run.session).runs.front();
-  if (const auto floor = search.stats.limit_ns) {
+  if (task.verdict.is_object() && task.verdict.value("of", Json()) == judged_kernel(best)) {
+    json["verdict"] = task.verdict;
+    json["verdict"].erase("of");
+  }
+  const auto session = session_of(folder_, best.run);
+  if (const auto floor = session ? session->runs.front().stats.limit_ns : std::nullopt) {
     json["floor_us"] = *floor / 1000;
     json["share_of_floor"] = *floor / 1000 / time_us;
   }
@@ -153,11 +197,7 @@ void BoardReader::add_kernel(const BestRun& best, Json& json) {
   add_speedups(champion, json, judged);
   if (json["degenerate"].is_null())
     for (std::size_t i = 0; i < 2; ++i) judged_[i].back() = judged[i];
-  const Arguments kernel = kernel_arguments(folder_, best);
-  const std::string words = fmt::format("{} --db {}", fmt::join(kernel, " "), folder_.database.string());
-  json["command"] = emulated ? fmt::format("alphakernel evaluate {} --device emulator --arch {}", words,
-                                           device_.substr(device_.rfind(' ') + 1))
-                             : fmt::format("alphakernel baselines {} --baselines eager,compile", words);
+  add_commands(best, emulated, json);
 }
 
 /// How far the task is, from its last search of its present content.
@@ -170,15 +210,16 @@ void BoardReader::add_state(const TaskState& task, Json& json) const {
   bool price_known = true;
   for (const TaskRun& run : task.runs) {
     if (run.device != device_ || !has_rows_) continue;
-    const db::SessionSearch search =
-        db::SessionStore(folder_.database, db::OpenMode::read_only).read(run.session).runs.front();
+    const auto session = session_of(folder_, run);
+    if (!session) continue;
+    const db::SessionSearch& search = session->runs.front();
     cost_usd += search.stats.cost_usd;
     price_known = price_known && search.stats.price_known;
     spent_s += static_cast<double>(search.stats.spent_ms) / 1000;
     tokens += search.stats.tokens;
     evaluations += search.stats.evaluations;
     if (run.content != task.content) continue;
-    const bool killed = search.state == "running" && !db::SessionLock(folder_.database).is_taken(run.session);
+    const bool killed = search.state == "running" && !db::SessionLock(folder_.database).is_taken(session->id);
     json["status"] = search.state == "finished" ? "no kernel" : killed ? "killed" : search.state;
     json["reason"] = search.reason;
     json["way"] = run.way;
@@ -196,13 +237,13 @@ Json BoardReader::task_json(const TaskState& task) {
             {"note", task.note.empty() ? Json() : Json(task.note)},
             {"degenerate", task.degenerate.empty() ? Json() : Json(task.degenerate)},
             {"speedups", Json::object()},
-            {"verdict", task.verdict}};
+            {"verdict", nullptr}};
   if (task.degenerate.empty())
     for (auto& judged : judged_) judged.emplace_back();
   add_state(task, json);
   const auto best = has_rows_ ? best_run(folder_, task, device_) : std::nullopt;
   if (!best) return json;
-  add_kernel(*best, json);
+  add_kernel(task, *best, json);
   if (json.contains("search") && json["status"] == "no kernel") json["status"] = "found";
   return json;
 }
@@ -254,6 +295,7 @@ Json BoardReader::board() {
   double cost_usd = 0, spent_s = 0;
   bool price_known = true;
   for (const TaskState& task : folder_.tasks) {
+    if (task.gone) continue;
     tasks.push_back(task_json(task));
     const Json& json = tasks.back();
     ranked += json["degenerate"].is_null();
@@ -295,31 +337,52 @@ std::string chosen_device(const BoardFolder& folder, const std::string& part) {
 
 }  // namespace
 
-std::optional<BestRun> best_run(const BoardFolder& folder, const TaskState& task, const std::string& device) {
+std::optional<db::Session> session_of(const BoardFolder& folder, const TaskRun& run) {
+  if (!std::filesystem::exists(folder.database)) return std::nullopt;
+  db::SessionStore store(folder.database, db::OpenMode::read_only);
+  const auto id = store.find_uid(run.session);
+  return id ? std::optional(store.read(*id)) : std::nullopt;
+}
+
+std::optional<BestRun> best_run(const BoardFolder& folder, const TaskState& task, const std::string& device,
+                                bool from_file) {
   std::optional<BestRun> best;
   double best_ns = 0;
-  db::SessionStore store(folder.database, db::OpenMode::read_only);
   for (const TaskRun& run : task.runs) {
-    if (run.device != device || run.content != task.content) continue;
-    const db::SessionSearch search = store.read(run.session).runs.front();
-    if (!search.search) continue;
+    if (run.device != device || run.content != task.content || (from_file && run.problem.empty())) continue;
+    const auto session = session_of(folder, run);
+    if (!session || !session->runs.front().search) continue;
+    const RowId search = *session->runs.front().search;
     const db::Table champion =
-        db::query(folder.database, "SELECT score_ns FROM champions WHERE search = :search", 1, kQueryTime,
-                  {{"search", *search.search}});
+        db::query(folder.database, "SELECT score_ns, variant FROM champions WHERE search = :search", 1,
+                  kQueryTime, {{"search", search}});
     if (champion.rows.empty()) continue;
-    const double score_ns = db::rows_of(champion).front().real("score_ns");
-    if (best && score_ns >= best_ns) continue;
-    best = {.run = run, .search = *search.search};
-    best_ns = score_ns;
+    const db::TableRow row = db::rows_of(champion).front();
+    if (best && row.real("score_ns") >= best_ns) continue;
+    best = {.run = run, .search = search, .variant = row.integer("variant")};
+    best_ns = row.real("score_ns");
   }
   return best;
 }
 
+Json judged_kernel(const BestRun& best) {
+  return {{"session", best.run.session},
+          {"variant", best.variant},
+          {"content", best.run.content},
+          {"device", best.run.device}};
+}
+
+std::string shell_line(const Arguments& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
 Arguments kernel_arguments(const BoardFolder& folder, const BestRun& best) {
   Arguments arguments{fmt::format("search:{}", best.search)};
-  const db::SessionSearch search =
-      db::SessionStore(folder.database, db::OpenMode::read_only).read(best.run.session).runs.front();
-  for (const std::string& argument : search.arguments)
+  const auto session = session_of(folder, best.run);
+  if (!session) return arguments;
+  for (const std::string& argument : session->runs.front().arguments)
     for (const char* flag : {"--problem=", "--shape=", "--unaudited"})
       if (argument.starts_with(flag)) arguments.push_back(argument);
   return arguments;

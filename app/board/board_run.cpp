@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
+#include "app/board/board_results.h"
 #include "app/board/board_tasks.h"
 #include "app/session/session_manifest.h"
 #include "app/session/session_runner.h"
@@ -14,7 +18,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/suggest.h"
-#include "db/process_locks.h"
+#include "core/time_limit.h"
 #include "db/store/session_store.h"
 
 namespace ak::app {
@@ -25,10 +29,51 @@ using std::chrono::steady_clock;
 
 // What a public board compares with.
 constexpr const char* kBoardBaselines = "eager,compile";
-// The one byte that the process of a board holds.
-constexpr RowId kBoardLock = 1;
 
 int value(ExitCode code) { return static_cast<int>(code); }
+
+/// Asks a session to stop at a time, as `session stop` does, unless this goes before.
+class StopAtTime {
+ public:
+  StopAtTime(const fs::path& database, RowId session, std::optional<steady_clock::time_point> time) {
+    if (time) thread_ = std::jthread([=, this](const std::stop_token& over) { wait(database, session, *time, over); });
+  }
+  [[nodiscard]] bool asked() const { return asked_; }
+
+ private:
+  void wait(const fs::path& database, RowId session, steady_clock::time_point time,
+            const std::stop_token& over) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wake;
+    wake.wait_until(lock, over, time, [] { return false; });
+    if (over.stop_requested()) return;
+    try {
+      asked_ = true;
+      db::SessionStore(database).request_stop(session);
+    } catch (const Error&) {
+      // What is wrong with the database the search reports, which cannot do without.
+    }
+  }
+
+  std::atomic<bool> asked_{false};
+  std::jthread thread_;
+};
+
+/// Where the program is, for what goes to a session's folder and does not come back.
+class HereAgain {
+ public:
+  HereAgain() = default;
+  ~HereAgain() {
+    std::error_code gone;
+    fs::current_path(here_, gone);
+  }
+  HereAgain(const HereAgain&) = delete;
+  HereAgain& operator=(const HereAgain&) = delete;
+
+ private:
+  fs::path here_ = fs::current_path();
+};
 
 class BoardRunner {
  public:
@@ -45,7 +90,8 @@ class BoardRunner {
   void take_order();
   void take_tasks();
   void check_names() const;
-  [[nodiscard]] std::optional<double> minutes_left() const;
+  [[nodiscard]] std::optional<steady_clock::time_point> end_of_time() const;
+  void say_time_is_over() const;
   /// False where the board ends with `code_`.
   [[nodiscard]] bool run_task(const FoundTask& task, TaskState& state);
   [[nodiscard]] Next next_of(const FoundTask& task, const TaskState& state, RowId& session) const;
@@ -59,7 +105,7 @@ class BoardRunner {
 
   const BoardManifest& manifest_;
   BoardFolder& folder_;
-  const BoardOrder& order_;
+  BoardOrder order_;
   const ReadGenerate& read_;
   const BoardReport& report_;
   Config config_;
@@ -81,6 +127,7 @@ void BoardRunner::take_order() {
     folder_.tasks_folder = fs::absolute(order_.tasks_folder).lexically_normal();
   if (!order_.database.empty() || folder_.database.empty())
     folder_.database = fs::absolute(database_file(order_.database, config_));
+  if (!order_.pool.empty()) order_.pool = fs::absolute(order_.pool).string();
   folder_.question = manifest_.question;
   target_ = choose_search_target(order_.device.empty() ? config_.device : order_.device, order_.pool,
                                  order_.arch.empty() ? config_.arch : order_.arch);
@@ -96,6 +143,7 @@ void BoardRunner::take_tasks() {
   for (const FoundTask& task : tasks_) {
     const TaskState* before = folder_.find(task.listed.name);
     TaskState state = before == nullptr ? TaskState{} : *before;
+    state.gone = false;
     state.name = task.listed.name;
     state.file = task.listed.file;
     state.cell = task.listed.cell;
@@ -105,7 +153,7 @@ void BoardRunner::take_tasks() {
   }
   for (const TaskState& before : folder_.tasks)
     if (std::ranges::find(states, before.name, &TaskState::name) == states.end() && !before.runs.empty())
-      states.push_back(before);
+      states.push_back(before), states.back().gone = true;
   folder_.tasks = std::move(states);
 }
 
@@ -114,14 +162,17 @@ void BoardRunner::check_names() const {
   for (const FoundTask& task : tasks_) names.push_back(task.listed.name);
   for (const std::string& name : order_.only)
     if (std::ranges::find(names, name) == names.end())
-      fail(ExitCode::usage, "{} has no task '{}'{}", manifest_.name, sanitize(name, 60),
-           did_you_mean(name, names));
+      fail(ExitCode::usage, "{} has no task '{}'{}; it has {}, such as '{}'", manifest_.name,
+           sanitize(name, 60), did_you_mean(name, names), names.size(), names.front());
 }
 
-std::optional<double> BoardRunner::minutes_left() const {
+std::optional<steady_clock::time_point> BoardRunner::end_of_time() const {
   if (!order_.limit_minutes) return std::nullopt;
-  const std::chrono::duration<double, std::ratio<60>> used = steady_clock::now() - start_;
-  return *order_.limit_minutes - used.count();
+  return start_ + time_limit(*order_.limit_minutes * 60);
+}
+
+void BoardRunner::say_time_is_over() const {
+  say(fmt::format("the {:g} minutes are over; the same command goes on", *order_.limit_minutes));
 }
 
 std::string BoardRunner::way_of(const FoundTask& task) const {
@@ -138,16 +189,20 @@ void BoardRunner::note_failure(TaskState& state, const std::string& why, ExitCod
 
 BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& state, RowId& session) const {
   const auto fits = [&](const TaskRun& run) {
-    return run.content == task.content && run.way == way_of(task) && run.device == folder_.device;
+    return run.content == task.content && run.way == way_of(task) && run.device == folder_.device &&
+           session_of(folder_, run);
   };
   const auto last = std::find_if(state.runs.rbegin(), state.runs.rend(), fits);
   if (last == state.runs.rend()) return Next::begin;
-  db::SessionStore store(folder_.database);
-  const db::SessionSearch search = store.read(last->session).runs.front();
-  session = last->session;
+  const db::Session before = *session_of(folder_, *last);
+  const db::SessionSearch& search = before.runs.front();
+  session = before.id;
   if (search.state == "finished") return Next::nothing;
-  // One that failed may have failed for what a search cannot go on with, such as another version of the program.
-  return search.state == "failed" || search.state == "skipped" ? Next::begin : Next::resume;
+  // A GPU that was lost, or a full disk, took nothing of what was committed. What failed otherwise may have failed for
+  // what a search cannot go on with, such as another version of the program.
+  const bool lost = search.exit_code == value(ExitCode::environment) || search.exit_code == value(ExitCode::database);
+  const bool over = search.state == "skipped" || (search.state == "failed" && !lost);
+  return over ? Next::begin : Next::resume;
 }
 
 /// The manifest of a session of this one search.
@@ -168,7 +223,7 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
   if (order_.pool.empty())
     run["device"] = device_flag_of(target_);
   else
-    run["pool"] = fs::absolute(order_.pool).string();
+    run["pool"] = order_.pool;
   run["arch"] = target_.arch.sm();
   if (order_.model.empty())
     run["proposer"] = "search";
@@ -181,9 +236,7 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
   }
   if (order_.max_minutes) run["max_minutes"] = *order_.max_minutes;
   if (order_.unaudited) run["unaudited"] = true;
-  Json json{{"name", "board_" + task.listed.name}, {"runs", Json::array({run})}};
-  if (const auto left = minutes_left()) json["budgets"] = {{"max_minutes", *left}};
-  return json;
+  return {{"name", "board_" + task.listed.name}, {"runs", Json::array({run})}};
 }
 
 bool has_kernel(const fs::path& folder) {
@@ -215,7 +268,7 @@ std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state)
     say(fmt::format(
         "  {}: the task has changed since its last search; it is searched again, and the rows of before stay",
         state.name));
-  state.runs.push_back({.session = id,
+  state.runs.push_back({.session = store.uid(id),
                         .content = task.content,
                         .way = way_of(task),
                         .device = folder_.device,
@@ -227,11 +280,15 @@ std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state)
 
 /// Runs what is left of a session here.
 bool BoardRunner::go_on(const std::string& name, RowId id) {
+  const HereAgain here;
+  const StopAtTime limit(folder_.database, id, end_of_time());
   const int code =
       run_searches(folder_.database, id, read_, {.show = report_.show, .line = [](const std::string&) {}});
   const db::Session session = db::SessionStore(folder_.database).read(id);
   say(fmt::format("  {}: {}{}{}", name, session.runs.front().state,
                   session.runs.front().reason.empty() ? "" : ": ", session.runs.front().reason));
+  if (session.status == "stopped" && session.reason != "interrupted" && limit.asked())
+    return say_time_is_over(), false;
   keep_code(code);
   if (session.status == "stopped") code_ = code;
   return session.status == "finished" || session.status == "suspended";
@@ -246,7 +303,7 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
     return true;
   }
   if (next == Next::resume) {
-    say(fmt::format("  {}: goes on where it was interrupted", state.name));
+    say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with", state.name));
     db::SessionStore(folder_.database).queue(session);
     return go_on(state.name, session);
   }
@@ -263,12 +320,6 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
 }
 
 int BoardRunner::run() {
-  std::error_code error;
-  fs::create_directories(folder_.path, error);
-  if (error) fail(ExitCode::output, "cannot make the folder {}: {}", folder_.path.string(), error.message());
-  db::ProcessLocks lock(folder_.path / "board");
-  if (!lock.try_hold(kBoardLock))
-    fail(ExitCode::usage, "the board in {} is running already", folder_.path.string());
   take_order();
   take_tasks();
   check_names();
@@ -276,8 +327,8 @@ int BoardRunner::run() {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const std::string& name = tasks_[i].listed.name;
     if (!order_.only.empty() && std::ranges::find(order_.only, name) == order_.only.end()) continue;
-    if (const auto left = minutes_left(); left && *left <= 0) {
-      say(fmt::format("the {:g} minutes are over; the same command goes on", *order_.limit_minutes));
+    if (const auto end = end_of_time(); end && steady_clock::now() >= *end) {
+      say_time_is_over();
       break;
     }
     say(fmt::format("[{}/{}] {}", i + 1, tasks_.size(), name));
@@ -288,7 +339,7 @@ int BoardRunner::run() {
 
 }  // namespace
 
-int run_board(const BoardManifest& manifest, BoardFolder& folder, const BoardOrder& order,
+int run_board(const BoardLock&, const BoardManifest& manifest, BoardFolder& folder, const BoardOrder& order,
               const ReadGenerate& read, const BoardReport& report) {
   return BoardRunner(manifest, folder, order, read, report).run();
 }

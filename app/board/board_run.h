@@ -19,7 +19,6 @@ struct BoardOrder {
   std::string model;                            ///< that writes kernels; empty: templates alone
   std::string device, pool, arch;               ///< empty: as configured
   std::string database;                         ///< empty: as the time before, else the configured one
-  std::string python;                           ///< empty: as configured
   std::optional<std::int64_t> max_evaluations;  ///< of a task, at most
   std::optional<double> max_minutes;            ///< of a task, at most
   std::optional<double> limit_minutes;          ///< of this call
@@ -35,9 +34,10 @@ struct BoardReport {
 
 /// Searches each task of the board that has no finished search of its present content on this device in this way, one
 /// after another, and goes on with those that were interrupted. What was done before stays. Returns the exit code: the
-/// first that is not 0 of the tasks', Ctrl-C's, or that of what ended it. Throws Error(usage) where another process runs
-/// the board, Error(bad_input) for what is wrong with the folder of tasks.
-[[nodiscard]] int run_board(const BoardManifest& manifest, BoardFolder& folder, const BoardOrder& order,
-                            const ReadGenerate& read, const BoardReport& report);
+/// first that is not 0 of the tasks', Ctrl-C's, or that of what ended it. Throws Error(bad_input) for what is wrong with
+/// the folder of tasks.
+/// @param folder  opened under `lock`
+[[nodiscard]] int run_board(const BoardLock& lock, const BoardManifest& manifest, BoardFolder& folder,
+                            const BoardOrder& order, const ReadGenerate& read, const BoardReport& report);
 
 }  // namespace ak::app

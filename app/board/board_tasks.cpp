@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
 
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
@@ -17,6 +20,8 @@ namespace fs = std::filesystem;
 
 // Enough of a hash to tell the versions of one file apart (chosen).
 constexpr std::size_t kVersionDigits = 8;
+// Of a path, to tell files apart whose names are one (chosen).
+constexpr std::size_t kPathDigits = 6;
 // Next to a file of GPU MODE: what its cases are.
 constexpr const char* kCasesFile = "task.yml";
 
@@ -26,6 +31,50 @@ std::string text_of(const fs::path& file) {
   const fs::path cases = file.parent_path() / kCasesFile;
   if (file.filename() == "reference.py" && fs::is_regular_file(cases)) text += read_file(cases);
   return text;
+}
+
+bool is_of_word(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Every word of a text of Python: what it imports is among them, also where it does so by a function.
+std::set<std::string> words_of(std::string_view text) {
+  std::set<std::string> words;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_of_word(text[end])) ++end;
+    if (end > i) words.emplace(text.substr(i, end - i));
+    i = end + 1;
+  }
+  return words;
+}
+
+/// Modules that a text names and that lie in `folder`, or in packages there, with what those name in turn. A module that
+/// is only named, in a comment perhaps, is taken too: a search too many is better than one that is not seen to be old.
+void add_modules(const std::string& text, const fs::path& folder, std::map<fs::path, std::string>& modules) {
+  for (const std::string& word : words_of(text)) {
+    const fs::path module = folder / (word + ".py");
+    if (fs::is_regular_file(module) && modules.emplace(module, "").second) {
+      modules[module] = read_file(module);
+      add_modules(modules[module], folder, modules);
+    }
+    if (!fs::is_directory(folder / word) || fs::is_symlink(folder / word)) continue;
+    const fs::path init = folder / word / "__init__.py";
+    if (fs::is_regular_file(init) && modules.emplace(init, "").second) modules[init] = read_file(init);
+    // The text names the modules of a package, or its own __init__.py does.
+    if (folder.filename() != word)
+      add_modules(text + (modules.contains(init) ? "\n" + modules[init] : ""), folder / word, modules);
+  }
+}
+
+/// The texts of modules that a task imports from its own folder, with their paths.
+std::string imports_of(const fs::path& file, const std::string& text) {
+  const fs::path folder = file.parent_path();
+  std::map<fs::path, std::string> modules;
+  add_modules(text, folder, modules);
+  std::string all;
+  for (const auto& [module, source] : modules)
+    if (module != file)
+      all += fmt::format("{}\n{}\n", module.lexically_relative(folder).generic_string(), sha256_hex(source));
+  return all;
 }
 
 /// Where a board's own file is on the disk: written there, as the board may be compiled in.
@@ -53,7 +102,7 @@ void look_for_file(FoundTask& task, const BoardManifest& manifest, const BoardFo
 }
 
 /// A template serves the file that it was matched with, and no other one of that name.
-void choose_way(FoundTask& task, bool from_files) {
+void choose_way(FoundTask& task, const BoardManifest& manifest, bool from_files) {
   task.use_template = task.listed.served_by_template() && (!from_files || task.listed.file.empty());
   const std::string text = task.file.empty() ? "" : text_of(task.file);
   const std::string& matched = task.listed.sha256;
@@ -62,7 +111,8 @@ void choose_way(FoundTask& task, bool from_files) {
     task.listed.note =
         "another file than the one that a template was matched with: searched as it is written";
   }
-  task.content = sha256_hex(fmt::format("{}\n{}\n{}", text, task.listed.run.dump(), task.use_template));
+  task.content = sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, task.listed.run.dump(), manifest.defaults.dump(),
+                                        task.file.empty() ? "" : imports_of(task.file, text)));
 }
 
 FoundTask found(const ListedTask& listed, const BoardManifest& manifest, const BoardFolder& folder,
@@ -70,12 +120,21 @@ FoundTask found(const ListedTask& listed, const BoardManifest& manifest, const B
   FoundTask task;
   task.listed = listed;
   look_for_file(task, manifest, folder);
-  if (task.missing.empty()) choose_way(task, from_files);
+  if (task.missing.empty()) choose_way(task, manifest, from_files);
   return task;
 }
 
+/// "A-b.py" and "a_b.py" have one name: the later of them, by their paths, has a part of its path's hash behind it.
+std::string free_name(const std::vector<FoundTask>& tasks, const BoardTask& other, const std::string& path) {
+  std::string name = task_name(other.name);
+  const auto is_taken = [&](const FoundTask& task) { return task.listed.name == name; };
+  if (std::ranges::any_of(tasks, is_taken)) name += "_" + sha256_hex(path).substr(0, kPathDigits);
+  return name;
+}
+
 /// Adds the tasks of the folder that the manifest does not list.
-void add_others(std::vector<FoundTask>& tasks, const BoardFiles& files, const BoardFolder& folder) {
+void add_others(std::vector<FoundTask>& tasks, const BoardManifest& manifest, const BoardFiles& files,
+                const BoardFolder& folder) {
   for (const BoardTask& other : files.tasks) {
     const fs::path& file = other.source.file;
     const auto is_file = [&](const FoundTask& task) {
@@ -83,10 +142,10 @@ void add_others(std::vector<FoundTask>& tasks, const BoardFiles& files, const Bo
     };
     if (std::ranges::any_of(tasks, is_file)) continue;
     FoundTask task;
-    task.listed.name = task_name(other.name);
     task.listed.file = file.lexically_relative(fs::absolute(folder.tasks_folder)).generic_string();
+    task.listed.name = free_name(tasks, other, task.listed.file);
     task.file = file;
-    choose_way(task, true);
+    choose_way(task, manifest, true);
     tasks.push_back(std::move(task));
   }
 }
@@ -112,7 +171,7 @@ std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFol
   for (const ListedTask& listed : manifest.tasks)
     tasks.push_back(found(listed, manifest, folder, from_files));
   note_forms(tasks, files);
-  if (manifest.other_files) add_others(tasks, files, folder);
+  if (manifest.other_files) add_others(tasks, manifest, files, folder);
   if (std::ranges::all_of(tasks, [](const FoundTask& task) { return !task.missing.empty(); }))
     fail(ExitCode::bad_input, "{} has no task of the board {}; it lists such as {}",
          folder.tasks_folder.string(), manifest.name,

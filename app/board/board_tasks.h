@@ -13,7 +13,7 @@ struct FoundTask {
   ListedTask listed;
   std::filesystem::path file;  ///< on the disk; empty: it has none, or it is missing
   std::string form;            ///< of the file, as PythonSource::kind
-  std::string content;         ///< hash of file, manifest's keys and way
+  std::string content;         ///< hash of the file, what it imports from its folder, and the manifest's keys
   std::string missing;         ///< why it cannot be searched; empty where it can
   bool use_template = false;
 };

@@ -4,15 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "app/board/board_judge.h"
 #include "app/board/board_results.h"
 #include "app/board/board_run.h"
+#include "app/board/board_tasks.h"
 #include "app/setup/interrupt.h"
 #include "app/setup/target.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
+#include "core/time_limit.h"
 #include "serve/pages/board/board_page.h"
 #include "tools/command_line.h"
 #include "tools/generate_command.h"
@@ -52,9 +55,13 @@ void add_board(CLI::App& app, BoardFlags& flags) {
   app.add_option("--folder", flags.folder, "where the board is kept (default: boards/NAME)");
 }
 
+fs::path path_of(const BoardFlags& flags, const app::BoardManifest& manifest) {
+  return flags.folder.empty() ? fs::path("boards") / manifest.name : fs::path(flags.folder);
+}
+
 /// The folder of a board that ran before, or is to run. @param begun it has to have
 app::BoardFolder folder_of(const BoardFlags& flags, const app::BoardManifest& manifest, bool begun) {
-  const fs::path path = flags.folder.empty() ? fs::path("boards") / manifest.name : fs::path(flags.folder);
+  const fs::path path = path_of(flags, manifest);
   app::BoardFolder folder = app::open_board_folder(path, manifest.name);
   if (begun && folder.tasks.empty())
     fail(ExitCode::usage, "{} has no board that has run; begin it with: alphakernel board run {}",
@@ -66,12 +73,21 @@ app::BoardManifest manifest_of(const BoardFlags& flags) {
   return app::read_board_manifest(app::find_board_manifest(flags.board));
 }
 
-/// A kernel without turns with PyTorch, where a GPU and PyTorch are there now: as its search ran without them.
-void time_missing_baselines(const app::BoardFolder& folder) {
+/// Both baselines were timed in turns with the kernel, on all of its shapes.
+bool has_all_turns(const Json& task) {
+  return task["speedups"].size() == 2 &&
+         std::ranges::all_of(task["speedups"], [](const Json& one) { return one["in_turns"].get<bool>(); });
+}
+
+/// A kernel without turns with PyTorch, or with some of them, where a GPU and PyTorch are there now: as its search ran
+/// without them.
+/// @param over  the time of the call is
+void time_missing_baselines(const app::BoardFolder& folder, const std::function<bool()>& over) {
   if (folder.device.starts_with(to_string(DeviceKind::emulator))) return;
   const Json board = app::board_json(folder, "");
   for (const Json& task : board["tasks"]) {
-    if (!task.contains("search") || task["speedups"].size() == 2) continue;
+    if (!task.contains("search") || has_all_turns(task)) continue;
+    if (over()) return;
     const std::string name = task["task"];
     const auto best =
         app::best_run(folder, *std::ranges::find(folder.tasks, name, &app::TaskState::name), folder.device);
@@ -127,15 +143,21 @@ int run_tasks(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   order.tasks_folder = tasks;
   const app::BoardManifest manifest = manifest_of(flags);
+  const auto begun = std::chrono::steady_clock::now();
+  const app::BoardLock lock(path_of(flags, manifest));
   app::BoardFolder folder = folder_of(flags, manifest, false);
   const auto read = [](const app::Arguments& of_search, std::string command) {
     return generate_command(of_search, std::move(command));
   };
   const int code =
-      app::run_board(manifest, folder, order, read,
+      app::run_board(lock, manifest, folder, order, read,
                      {.line = [](const std::string& line) { print_stderr("{}\n", line); },
                       .show = [](const app::SearchSetup&, const app::SearchOutcome&, const Json&) {}});
-  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder);
+  const auto over = [&] {
+    return order.limit_minutes &&
+           std::chrono::steady_clock::now() - begun >= time_limit(*order.limit_minutes * 60);
+  };
+  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder, over);
   fmt::print("{}", app::board_text(app::board_json(folder, "")));
   return code;
 }
@@ -173,10 +195,10 @@ int write_page(const app::Arguments& arguments) {
   return 0;
 }
 
-/// A kernel for the judge: its task as board_json() shows it, and the folder of its problem.
+/// A kernel for the judge.
 struct Judged {
-  Json shown;
-  std::string problem;
+  std::string task;
+  app::BestRun best;
 };
 
 /// So many of them, spread over all.
@@ -188,13 +210,35 @@ std::vector<T> sample_of(const std::vector<T>& all, std::size_t count) {
   return sample;
 }
 
-/// What the judge says of the best kernel of a task, one of board_json()'s.
-Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, const Json& shown,
-                const std::string& problem, const fs::path& judge, const std::string& python,
-                const std::atomic<bool>& stop) {
+/// The best kernels of tasks' files on a device. What is judged is the text that was searched: a file that is another one
+/// by now is named, with its reason in `code`.
+std::vector<Judged> kernels_to_judge(const app::BoardManifest& manifest, app::BoardFolder& folder,
+                                     const std::string& device, const std::vector<std::string>& only,
+                                     int& code) {
+  const std::vector<app::FoundTask> found = app::found_tasks(manifest, folder, true);
+  std::vector<Judged> kernels;
+  for (const app::TaskState& task : folder.tasks) {
+    if (task.gone || !task.for_judge) continue;
+    if (!only.empty() && std::ranges::find(only, task.name) == only.end()) continue;
+    const auto best = app::best_run(folder, task, device, true);
+    if (!best) continue;
+    const auto now = std::ranges::find(found, task.name, [](const auto& one) { return one.listed.name; });
+    if (now != found.end() && now->missing.empty() && now->content == best->run.content) {
+      kernels.push_back({.task = task.name, .best = *best});
+    } else {
+      print_stderr("{}: its file has changed since it was searched; board run searches it again\n", task.name);
+      code = static_cast<int>(ExitCode::bad_input);
+    }
+  }
+  return kernels;
+}
+
+/// What the judge says of the best kernel of a task's file.
+Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, const app::BestRun& best,
+                const fs::path& judge, const std::string& python, const std::atomic<bool>& stop) {
   const fs::path out = folder.path / "judged" / task.name;
-  const Json request{{"variant", shown["variant"]},
-                     {"problem", (folder.path / problem).string()},
+  const Json request{{"variant", best.variant},
+                     {"problem", (folder.path / best.run.problem).string()},
                      {"folder", out.string()},
                      {"format", "kernelbench"},
                      {"overwrite", true}};
@@ -207,7 +251,7 @@ Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, cons
     if (error.code() == ExitCode::environment) throw;
     verdict = {{"failure", error.what()}};
   }
-  verdict["search"] = shown["search"];
+  verdict["of"] = app::judged_kernel(best);
   return verdict;
 }
 
@@ -243,33 +287,26 @@ int confirm(const app::Arguments& arguments) {
   add_python_flag(app);
   if (!parse(app, arguments)) return 0;
   app::require_judge(judge);
-  app::BoardFolder folder = folder_of(flags, manifest_of(flags), true);
-  const Json board = app::board_json(folder, device);
-  const std::string on = board["device"];
-  std::vector<Judged> tasks;
-  for (const Json& shown : board["tasks"]) {
-    const std::string name = shown["task"];
-    if (!shown.contains("search") || !folder.find(name)->for_judge) continue;
-    if (!only.empty() && std::ranges::find(only, name) == only.end()) continue;
-    const auto best = app::best_run(folder, *folder.find(name), on);
-    if (!best->run.problem.empty()) tasks.push_back({.shown = shown, .problem = best->run.problem});
-  }
-  if (tasks.empty())
+  const app::BoardManifest manifest = manifest_of(flags);
+  static_cast<void>(folder_of(flags, manifest, true));  // no folder is made where no board has run
+  const app::BoardLock lock(path_of(flags, manifest));
+  app::BoardFolder folder = folder_of(flags, manifest, true);
+  int code = 0;
+  const std::vector<Judged> tasks =
+      kernels_to_judge(manifest, folder, app::board_json(folder, device)["device"], only, code);
+  if (tasks.empty() && code == 0)
     fail(ExitCode::usage,
          "no task of {} has a kernel that was searched from its KernelBench file{}; --from-files searches so "
          "where a template serves the task, too",
          folder.name, only.empty() ? "" : " among those");
   const std::string python = app::named_python(app::load_config());
   const app::InterruptGuard interrupt;
-  int code = 0;
   for (const Judged& judged : sample_of(tasks, static_cast<std::size_t>(sample))) {
     if (interrupt.requested()) return static_cast<int>(ExitCode::interrupted);
-    const std::string name = judged.shown["task"];
-    app::TaskState& task = *folder.find(name);
-    task.verdict =
-        verdict_of(folder, task, judged.shown, judged.problem, judge, python, interrupt.requested());
+    app::TaskState& task = *folder.find(judged.task);
+    task.verdict = verdict_of(folder, task, judged.best, judge, python, interrupt.requested());
     app::save(folder);
-    fmt::print("{}: {}\n", name, verdict_text(task.verdict));
+    fmt::print("{}: {}\n", task.name, verdict_text(task.verdict));
     if (task.verdict.contains("failure"))
       code = code == 0 ? static_cast<int>(ExitCode::environment) : code;
     else if (!task.verdict["correct"].get<bool>())

@@ -83,7 +83,7 @@ std::vector<Column> kernel_columns() {
   }
   for (const Column& column :
        {Column{"by", "/by"}, Column{"cost_usd", "/cost_usd"}, Column{"judge", "/verdict/correct"},
-        Column{"degenerate", "/degenerate"}, Column{"note", "/note"}, Column{"command", "/command"}})
+        Column{"degenerate", "/degenerate"}, Column{"note", "/note"}, Column{"command", "/folder_command"}})
     columns.push_back(column);
   return columns;
 }
@@ -93,9 +93,9 @@ std::vector<Column> kernel_columns() {
 /// The page's own statements only name its tables: their rows come from the board.
 std::string board_html(const Json& board) {
   const Page page = load_pages(board_page_files(), {}).front();
-  Json question = Json::array({{{"question", board["question"]}, {"folder", board["folder"]}}});
+  Json question = Json::array({{{"question", board["question"]}}});
   PageData data;
-  data["board"] = table_of(question, {{"question", "/question"}, {"folder", "/folder"}});
+  data["board"] = table_of(question, {{"question", "/question"}});
   data["tiles"] = tiles_of(board);
   data["fast"] = table_of(board["fast_p"], {{"baseline", "/baseline"},
                                             {"p", "/p"},

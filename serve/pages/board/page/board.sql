@@ -1,7 +1,7 @@
 -- Board
 --
 -- @board What is asked
-SELECT '' AS question, '' AS folder;
+SELECT '' AS question;
 -- @tiles Figures
 SELECT '' AS label, '' AS value, '' AS note;
 -- @fast Share of the tasks that are correct and at least p times as fast, by the whole intervals at least and at most
