@@ -158,13 +158,13 @@ TEST_CASE("a board's folder keeps what is written, and takes no other board") {
   task.name = "one";
   task.content = "0123";
   task.runs.push_back(
-      {.session = 7, .content = "0123", .way = "file/search", .device = folder.device, .problem = "p"});
+      {.session = "00ff", .content = "0123", .way = "file/search", .device = folder.device, .problem = "p"});
   task.verdict = {{"correct", true}};
   folder.tasks.push_back(task);
   save(folder);
   BoardFolder again = open_board_folder(place / "b", "mine");
   REQUIRE(again.find("one") != nullptr);
-  CHECK(again.find("one")->runs.front().session == 7);
+  CHECK(again.find("one")->runs.front().session == "00ff");
   CHECK(again.find("one")->verdict["correct"] == true);
   CHECK(again.find("two") == nullptr);
   CHECK(again.device == folder.device);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "app/board/board_folder.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tests/support/needs_pytorch.h"
@@ -82,7 +83,7 @@ TEST_CASE("a board that is killed in the middle goes on where it was, and its pa
     CHECK_THAT(task["by"].get<std::string>(), Contains(".cu"));
   }
   CHECK(shown["fast_p"][0]["fast_p"] == 1.0);  // right
-  CHECK(shown["fast_p"][2]["fast_p"] == 0.0);  // no baseline is faster or slower here
+  for (const Json& task : shown["tasks"]) CHECK(task["speedups"].empty());  // costs are compared with nothing
 
   const std::int64_t evaluations = tiny.count("evaluations");
   CHECK(tiny.run(manifest).exit_code == 0);
@@ -94,6 +95,8 @@ TEST_CASE("a board that is killed in the middle goes on where it was, and its pa
   CHECK_THAT(html, Contains("How fast are two vectors?") && Contains("search:1") && Contains("search:2") &&
                        Contains("tasks with a kernel") && Contains("fast_1 over eager"));
 
+  CHECK_THAT(html, !Contains(tiny.box.folder.path().string()));  // where it was made is nobody's business
+
   // The command of a row measures it again.
   const std::string words = shown["tasks"][1]["command"];
   REQUIRE(words.starts_with("alphakernel evaluate search:"));
@@ -103,6 +106,55 @@ TEST_CASE("a board that is killed in the middle goes on where it was, and its pa
   const ProgramResult evaluated = tiny.box.run(arguments);
   INFO(words << "\n" << evaluated.out << evaluated.err);
   CHECK(evaluated.exit_code == 0);
+}
+
+TEST_CASE("a board does not take the sessions of another database for its own") {
+  Board tiny;
+  const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
+  REQUIRE(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  REQUIRE(tiny.show(manifest)["found"] == 1);
+  for (const char* file : {"ak.db", "ak.db-wal", "ak.db-shm"}) std::filesystem::remove(tiny.box.folder / file);
+  // The same numbers, of something else.
+  const ProgramResult other = tiny.box.run({"generate", "--algorithm", "softmax", "--device", "emulator", "--arch",
+                                            "sm_80", "--max-evaluations", "1", "--output",
+                                            (tiny.box.folder / "k.cu").string()});
+  INFO(other.out << other.err);
+  REQUIRE(other.exit_code == 0);
+  CHECK(tiny.show(manifest)["found"] == 0);
+  const ProgramResult again = tiny.run(manifest, {"--task", "two"});
+  INFO(again.out << again.err);
+  CHECK(again.exit_code == 0);
+  CHECK(tiny.show(manifest)["tasks"][1]["search"] == 2);  // it is searched, in this database
+}
+
+TEST_CASE("the time of a call stops the search that is at work, and the next call goes on with it") {
+  Board tiny;
+  const std::string manifest =
+      tiny.box.write("tiny.json", R"({"name": "tiny", "question": "?", "defaults": {"seed": 1, "strategy": "random"},
+ "tasks": [{"name": "one", "algorithm": "gemm"}, {"name": "two", "algorithm": "copy"}]})");
+  const ProgramResult first = tiny.run(manifest, {"--limit-minutes", "0.05"});
+  INFO(first.out << first.err);
+  CHECK(first.exit_code == 0);
+  CHECK_THAT(first.err, Contains("the 0.05 minutes are over; the same command goes on"));
+  const Json shown = tiny.show(manifest);
+  CHECK(shown["tasks"][0]["status"] != "no kernel");  // it has not finished
+  CHECK(tiny.count("session_searches WHERE state = 'finished'") == 0);
+  const ProgramResult second = tiny.run(manifest, {"--max-evaluations", "1", "--task", "two"});
+  CHECK(second.exit_code == 0);
+  CHECK(tiny.count("session_searches WHERE state = 'finished'") == 1);
+}
+
+TEST_CASE("a board that another process has is not changed by a judge's verdict") {
+  Board tiny;
+  const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
+  std::filesystem::create_directories(tiny.box.folder / "judge" / "src" / "kernelbench");
+  tiny.box.write("judge/src/kernelbench/eval.py", "");
+  REQUIRE(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  const app::BoardLock lock(tiny.box.folder / "kept");
+  const ProgramResult refused =
+      tiny.board({"confirm", manifest, "--judge", (tiny.box.folder / "judge").string()});
+  CHECK(refused.exit_code == code(ExitCode::usage));
+  CHECK_THAT(refused.err, Contains("is running already"));
 }
 
 TEST_CASE("what a board cannot do is said before anything runs") {
@@ -117,7 +169,7 @@ TEST_CASE("what a board cannot do is said before anything runs") {
   };
   const std::vector<Row> rows{
       {tiny.run("tinny"), ExitCode::usage, "there is no board 'tinny'"},
-      {tiny.run(manifest, {"--task", "thre"}), ExitCode::usage, "tiny has no task 'thre'"},
+      {tiny.run(manifest, {"--task", "thre"}), ExitCode::usage, "tiny has no task 'thre'; it has 2, such as 'one'"},
       {tiny.board({"run", manifest, "--device", "none", "--arch", "sm_80"}), ExitCode::usage,
        "--device none cannot"},
       {tiny.run(files), ExitCode::usage, "name it with --tasks DIR"},
@@ -183,8 +235,15 @@ TEST_CASE(
   CHECK(judged.exit_code == 0);
   CHECK_THAT(judged.out, Contains("double: right, 2.00 x eager by its times"));
   CHECK(mine.show(manifest)["tasks"][0]["verdict"]["correct"] == true);
-  mine.box.write("tasks/double.py", task_file("return x * 4"));
+  mine.box.write("judge/src/kernelbench/eval.py",
+                 "class Said:\n    compiled, correctness, runtime, ref_runtime, metadata = True, False, -1, -1, {}\n"
+                 "def eval_kernel_against_ref(task, model, **_):\n"
+                 "    print('JUDGED {\"compiled\": true, \"correct\": true}', flush=True)\n    return Said\n");
   CHECK(mine.board({"confirm", manifest, "--judge", judge}).exit_code == code(ExitCode::expectation));
+  mine.box.write("tasks/double.py", task_file("return x * 4"));
+  const ProgramResult changed = mine.board({"confirm", manifest, "--judge", judge});
+  CHECK(changed.exit_code == code(ExitCode::bad_input));
+  CHECK_THAT(changed.err, Contains("double: its file has changed since it was searched"));
 }
 
 }  // namespace
