@@ -30,7 +30,7 @@ struct TaskState {
   std::string failure;     ///< why it was not searched the last time; empty where it was
   std::string degenerate;  ///< evidence that results do not depend on inputs
   bool for_judge = false;  ///< of KernelBench's form
-  bool gone = false;       ///< neither manifest nor folder have it any more: its runs are kept, and do not count
+  bool gone = false;  ///< neither manifest nor folder have it any more: its runs are kept, and do not count
   std::vector<TaskRun> runs;
   Json verdict;  ///< of the benchmark's own judge, as `confirm` stored it, with "of", its kernel; null: none
 };

@@ -40,7 +40,8 @@ constexpr const char* kChampion =
 
 // The last turns of the kernel with a baseline, in whichever search they were taken, on the shapes of this one.
 constexpr const char* kTurns =
-    "SELECT w.workload_uid AS workload, t.speedup, t.low, t.high, w.weight FROM baseline_turns t JOIN workloads w ON w.id = "
+    "SELECT w.workload_uid AS workload, t.speedup, t.low, t.high, w.weight FROM baseline_turns t JOIN "
+    "workloads w ON w.id = "
     "t.workload_id WHERE t.variant = :variant AND t.device = :device AND t.baseline = :label AND t.times = "
     "'device' AND w.workload_uid IN (SELECT x.workload_uid FROM measurements m JOIN workloads x ON x.id = "
     "m.workload_id WHERE m.evaluation_id = :evaluation AND m.role = 'candidate' AND m.cold = 1) ORDER BY "
@@ -48,7 +49,8 @@ constexpr const char* kTurns =
 
 // Where the kernel itself took no turns: the baseline's time in those of another kernel of the same definition there.
 constexpr const char* kKnownBaselines =
-    "SELECT w.workload_uid AS workload, 1000.0 * t.baseline_us / m.median_ns AS speedup, NULL AS low, NULL AS high, "
+    "SELECT w.workload_uid AS workload, 1000.0 * t.baseline_us / m.median_ns AS speedup, NULL AS low, NULL "
+    "AS high, "
     "w.weight FROM measurements m JOIN workloads w ON w.id = m.workload_id JOIN workloads x ON "
     "x.definition_id = w.definition_id AND x.workload_uid = w.workload_uid JOIN baseline_turns t ON "
     "t.workload_id = x.id WHERE m.evaluation_id = :evaluation AND m.role = 'candidate' AND m.cold = 1 AND "
@@ -83,7 +85,8 @@ std::map<std::string, BoardSpeedup> speedups_of(const db::Table& table) {
 /// In quotes where a shell would take it apart, or for something else.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("-_=./:,+@%").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_=./:,+@%").find(c) != std::string_view::npos;
   };
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
   std::string quoted = "'";
@@ -129,7 +132,8 @@ void BoardReader::add_speedups(const db::TableRow& champion, Json& json, JudgedT
                                  {"evaluation", champion.integer("evaluation")},
                                  {"device", device},
                                  {"label", label}};
-    const auto turns = speedups_of(query(kTurns, values)), known = speedups_of(query(kKnownBaselines, values));
+    const auto turns = speedups_of(query(kTurns, values)),
+               known = speedups_of(query(kKnownBaselines, values));
     const db::Table timed = query(kShapes, {{"evaluation", champion.integer("evaluation")}});
     std::vector<BoardSpeedup> shapes;
     bool in_turns = true;

@@ -36,7 +36,9 @@ int value(ExitCode code) { return static_cast<int>(code); }
 class StopAtTime {
  public:
   StopAtTime(const fs::path& database, RowId session, std::optional<steady_clock::time_point> time) {
-    if (time) thread_ = std::jthread([=, this](const std::stop_token& over) { wait(database, session, *time, over); });
+    if (time)
+      thread_ =
+          std::jthread([=, this](const std::stop_token& over) { wait(database, session, *time, over); });
   }
   [[nodiscard]] bool asked() const { return asked_; }
 
@@ -200,7 +202,8 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
   if (search.state == "finished") return Next::nothing;
   // A GPU that was lost, or a full disk, took nothing of what was committed. What failed otherwise may have failed for
   // what a search cannot go on with, such as another version of the program.
-  const bool lost = search.exit_code == value(ExitCode::environment) || search.exit_code == value(ExitCode::database);
+  const bool lost =
+      search.exit_code == value(ExitCode::environment) || search.exit_code == value(ExitCode::database);
   const bool over = search.state == "skipped" || (search.state == "failed" && !lost);
   return over ? Next::begin : Next::resume;
 }
@@ -303,7 +306,8 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
     return true;
   }
   if (next == Next::resume) {
-    say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with", state.name));
+    say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with",
+                    state.name));
     db::SessionStore(folder_.database).queue(session);
     return go_on(state.name, session);
   }

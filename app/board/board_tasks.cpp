@@ -111,8 +111,9 @@ void choose_way(FoundTask& task, const BoardManifest& manifest, bool from_files)
     task.listed.note =
         "another file than the one that a template was matched with: searched as it is written";
   }
-  task.content = sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, task.listed.run.dump(), manifest.defaults.dump(),
-                                        task.file.empty() ? "" : imports_of(task.file, text)));
+  task.content =
+      sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, task.listed.run.dump(), manifest.defaults.dump(),
+                             task.file.empty() ? "" : imports_of(task.file, text)));
 }
 
 FoundTask found(const ListedTask& listed, const BoardManifest& manifest, const BoardFolder& folder,

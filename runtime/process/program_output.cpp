@@ -97,7 +97,8 @@ class LastWords {
     while (read_end_ && (count = ::read(read_end_.get(), chunk.data(), chunk.size())) > 0) {
       text_.append(chunk.data(), static_cast<std::size_t>(count));
       if (text_.size() > kLastWords) text_.erase(0, text_.size() - kLastWords);
-      if (static_cast<std::size_t>(count) < chunk.size()) return;  // who writes without an end is not waited for
+      if (static_cast<std::size_t>(count) < chunk.size())
+        return;  // who writes without an end is not waited for
     }
     if (count == 0) read_end_.reset();
   }
@@ -138,9 +139,10 @@ std::optional<std::string> collect(int fd, const Patience& patience, const Progr
   std::size_t handed_over = 0;
   while (text.size() <= kMaxOutput) {
     if (auto over = patience.is_over()) return over;
-    std::array<pollfd, 2> readable{{{.fd = fd, .events = POLLIN, .revents = 0},
-                                    {.fd = errors.fd(), .events = POLLIN, .revents = 0}}};
-    const int wait = static_cast<int>(std::clamp(patience.left(), std::chrono::milliseconds(0), kStopPoll).count());
+    std::array<pollfd, 2> readable{
+        {{.fd = fd, .events = POLLIN, .revents = 0}, {.fd = errors.fd(), .events = POLLIN, .revents = 0}}};
+    const int wait =
+        static_cast<int>(std::clamp(patience.left(), std::chrono::milliseconds(0), kStopPoll).count());
     if (::poll(readable.data(), readable.size(), wait) <= 0) continue;
     if (readable[1].revents != 0) errors.take();
     if (readable[0].revents == 0) continue;

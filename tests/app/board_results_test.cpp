@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a board shows of rows that are there, and which tasks it has: without a search.
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 #include "app/board/board_manifest.h"
 #include "app/board/board_results.h"
@@ -48,11 +48,9 @@ struct Shown {
     session.runs.back().arguments = {"--algorithm=vector_add", "--shape=N = 5", "--problem=" + problem()};
     db::SessionStore sessions(place.file());
     id = sessions.create(session);
-    db::SessionSearch of_session = sessions.read(id).runs.front();
-    of_session.search = run.search;
-    of_session.state = "finished";
-    sessions.begin_run(of_session);
-    sessions.end_run(of_session, true);
+    db::test::execute(
+        place.file(),
+        fmt::format("UPDATE session_searches SET search_id = {}, state = 'finished'", run.search));
     folder.path = place.path();
     folder.name = "mine";
     folder.database = place.file();
@@ -60,7 +58,11 @@ struct Shown {
     TaskState task;
     task.name = "one";
     task.content = "0123";
-    task.runs.push_back({.session = sessions.uid(id), .content = "0123", .way = "file/search", .device = kDevice, .problem = "problems/one"});
+    task.runs.push_back({.session = sessions.uid(id),
+                         .content = "0123",
+                         .way = "file/search",
+                         .device = kDevice,
+                         .problem = "problems/one"});
     folder.tasks.push_back(task);
   }
   [[nodiscard]] std::string problem() const { return (place.path() / "problems" / "one").string(); }
@@ -139,10 +141,13 @@ TEST_CASE("commands are quoted for a shell, and one of them has no path of this 
         R"(a --b=c/d.e '' 'x y' 'it'\''s' '$HOME')");
   const Shown shown;
   const Json task = shown.task();
-  CHECK_THAT(task["command"].get<std::string>(), Contains("'--shape=N = 5'") && Contains(shown.place.file().string()));
-  CHECK(task["folder_command"] ==
-        fmt::format("alphakernel baselines search:{} '--shape=N = 5' --problem=problems/one --baselines=eager,compile",
-                    shown.run.search));
+  CHECK_THAT(task["command"].get<std::string>(),
+             Contains("'--shape=N = 5'") && Contains(shown.place.file().string()));
+  CHECK(
+      task["folder_command"] ==
+      fmt::format(
+          "alphakernel baselines search:{} '--shape=N = 5' --problem=problems/one --baselines=eager,compile",
+          shown.run.search));
 }
 
 TEST_CASE("of one that is at work the board's folder is not to be had") {

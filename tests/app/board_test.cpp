@@ -115,7 +115,8 @@ TEST_CASE("the shipped boards have a way for their tasks") {
 }
 
 TEST_CASE("a verdict is one line of who knows the word, of a judge that ended well") {
-  const std::string right = R"({"compiled": true, "correct": true, "time_us": 5.0, "eager_us": null, "note": "n"})";
+  const std::string right =
+      R"({"compiled": true, "correct": true, "time_us": 5.0, "eager_us": null, "note": "n"})";
   const Json verdict = read_verdict("JUDGED abc " + right + "\n", "abc");
   CHECK(verdict == parse_json(right));
   struct Row {

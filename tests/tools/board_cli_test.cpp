@@ -82,7 +82,7 @@ TEST_CASE("a board that is killed in the middle goes on where it was, and its pa
     CHECK_FALSE(task.contains("time_us"));  // costs are no times
     CHECK_THAT(task["by"].get<std::string>(), Contains(".cu"));
   }
-  CHECK(shown["fast_p"][0]["fast_p"] == 1.0);  // right
+  CHECK(shown["fast_p"][0]["fast_p"] == 1.0);                               // right
   for (const Json& task : shown["tasks"]) CHECK(task["speedups"].empty());  // costs are compared with nothing
 
   const std::int64_t evaluations = tiny.count("evaluations");
@@ -113,11 +113,12 @@ TEST_CASE("a board does not take the sessions of another database for its own") 
   const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
   REQUIRE(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
   REQUIRE(tiny.show(manifest)["found"] == 1);
-  for (const char* file : {"ak.db", "ak.db-wal", "ak.db-shm"}) std::filesystem::remove(tiny.box.folder / file);
+  for (const char* file : {"ak.db", "ak.db-wal", "ak.db-shm"})
+    std::filesystem::remove(tiny.box.folder / file);
   // The same numbers, of something else.
-  const ProgramResult other = tiny.box.run({"generate", "--algorithm", "softmax", "--device", "emulator", "--arch",
-                                            "sm_80", "--max-evaluations", "1", "--output",
-                                            (tiny.box.folder / "k.cu").string()});
+  const ProgramResult other =
+      tiny.box.run({"generate", "--algorithm", "softmax", "--device", "emulator", "--arch", "sm_80",
+                    "--max-evaluations", "1", "--output", (tiny.box.folder / "k.cu").string()});
   INFO(other.out << other.err);
   REQUIRE(other.exit_code == 0);
   CHECK(tiny.show(manifest)["found"] == 0);
@@ -129,8 +130,8 @@ TEST_CASE("a board does not take the sessions of another database for its own") 
 
 TEST_CASE("the time of a call stops the search that is at work, and the next call goes on with it") {
   Board tiny;
-  const std::string manifest =
-      tiny.box.write("tiny.json", R"({"name": "tiny", "question": "?", "defaults": {"seed": 1, "strategy": "random"},
+  const std::string manifest = tiny.box.write(
+      "tiny.json", R"({"name": "tiny", "question": "?", "defaults": {"seed": 1, "strategy": "random"},
  "tasks": [{"name": "one", "algorithm": "gemm"}, {"name": "two", "algorithm": "copy"}]})");
   const ProgramResult first = tiny.run(manifest, {"--limit-minutes", "0.05"});
   INFO(first.out << first.err);
@@ -169,7 +170,8 @@ TEST_CASE("what a board cannot do is said before anything runs") {
   };
   const std::vector<Row> rows{
       {tiny.run("tinny"), ExitCode::usage, "there is no board 'tinny'"},
-      {tiny.run(manifest, {"--task", "thre"}), ExitCode::usage, "tiny has no task 'thre'; it has 2, such as 'one'"},
+      {tiny.run(manifest, {"--task", "thre"}), ExitCode::usage,
+       "tiny has no task 'thre'; it has 2, such as 'one'"},
       {tiny.board({"run", manifest, "--device", "none", "--arch", "sm_80"}), ExitCode::usage,
        "--device none cannot"},
       {tiny.run(files), ExitCode::usage, "name it with --tasks DIR"},
@@ -235,10 +237,11 @@ TEST_CASE(
   CHECK(judged.exit_code == 0);
   CHECK_THAT(judged.out, Contains("double: right, 2.00 x eager by its times"));
   CHECK(mine.show(manifest)["tasks"][0]["verdict"]["correct"] == true);
-  mine.box.write("judge/src/kernelbench/eval.py",
-                 "class Said:\n    compiled, correctness, runtime, ref_runtime, metadata = True, False, -1, -1, {}\n"
-                 "def eval_kernel_against_ref(task, model, **_):\n"
-                 "    print('JUDGED {\"compiled\": true, \"correct\": true}', flush=True)\n    return Said\n");
+  mine.box.write(
+      "judge/src/kernelbench/eval.py",
+      "class Said:\n    compiled, correctness, runtime, ref_runtime, metadata = True, False, -1, -1, {}\n"
+      "def eval_kernel_against_ref(task, model, **_):\n"
+      "    print('JUDGED {\"compiled\": true, \"correct\": true}', flush=True)\n    return Said\n");
   CHECK(mine.board({"confirm", manifest, "--judge", judge}).exit_code == code(ExitCode::expectation));
   mine.box.write("tasks/double.py", task_file("return x * 4"));
   const ProgramResult changed = mine.board({"confirm", manifest, "--judge", judge});

@@ -226,7 +226,8 @@ std::vector<Judged> kernels_to_judge(const app::BoardManifest& manifest, app::Bo
     if (now != found.end() && now->missing.empty() && now->content == best->run.content) {
       kernels.push_back({.task = task.name, .best = *best});
     } else {
-      print_stderr("{}: its file has changed since it was searched; board run searches it again\n", task.name);
+      print_stderr("{}: its file has changed since it was searched; board run searches it again\n",
+                   task.name);
       code = static_cast<int>(ExitCode::bad_input);
     }
   }
