@@ -16,7 +16,7 @@ class PackageCompiler {
   /// Position-independent objects of all `files` below `folder`, several at once. Throws Error(environment) with what the
   /// compiler says.
   void compile(const std::filesystem::path& folder, const std::vector<std::string>& files) const;
-  /// A shared object of compiled files. @param options  what is linked besides
+  /// A shared object of compiled files. @param options  what else is linked
   void link(const std::filesystem::path& folder, const std::vector<std::string>& files,
             const std::filesystem::path& output, const std::vector<std::string>& options) const;
 

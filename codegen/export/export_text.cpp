@@ -52,14 +52,18 @@ Result<std::string> filled_text(std::string_view text, std::initializer_list<Tex
   return filled;
 }
 
-std::string export_text(std::string_view name, std::initializer_list<TextValue> values) {
+std::string filled_file(std::span<const EmbeddedFile> texts, std::string_view name,
+                        std::initializer_list<TextValue> values) {
   const std::string file = fmt::format("{}.in", name);
-  const auto texts = export_texts();
   const auto found = std::ranges::find(texts, file, &EmbeddedFile::name);
-  AK_ASSERT(found != texts.end(), "a text of codegen/export/texts is compiled in");
+  AK_ASSERT(found != texts.end(), "a text that is written out is compiled in");
   Result<std::string> text = filled_text(found->text, values);
-  AK_ASSERT(text.ok(), "the placeholders of an exported text are the values that it is given");
+  AK_ASSERT(text.ok(), "the placeholders of a text are the values that it is given");
   return std::move(text).value();
+}
+
+std::string export_text(std::string_view name, std::initializer_list<TextValue> values) {
+  return filled_file(export_texts(), name, values);
 }
 
 }  // namespace ak::codegen

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "core/result.h"
+#include "core/text/embedded_file.h"
 
 namespace ak::codegen {
 
@@ -19,7 +21,10 @@ struct TextValue {
 /// value without a placeholder. A '@' that begins no placeholder stays.
 [[nodiscard]] Result<std::string> filled_text(std::string_view text, std::initializer_list<TextValue> values);
 
-/// The file NAME.in of codegen/export/texts/, filled. Asserts that there is one and that placeholders and values match.
+/// The file NAME.in of `texts`, filled. Asserts that there is one and that placeholders and values match.
+[[nodiscard]] std::string filled_file(std::span<const EmbeddedFile> texts, std::string_view name,
+                                      std::initializer_list<TextValue> values);
+/// The same of codegen/export/texts/.
 [[nodiscard]] std::string export_text(std::string_view name, std::initializer_list<TextValue> values);
 
 }  // namespace ak::codegen

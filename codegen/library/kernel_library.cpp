@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/launch_text.h"
 #include "codegen/export/export_parts.h"
 #include "codegen/export/export_text.h"
 #include "codegen/export/run_function.h"
@@ -20,13 +22,7 @@ namespace {
 constexpr std::size_t kMaxRank = 8, kMaxAxes = 16, kMaxTensors = 32;
 
 std::string library_text(std::string_view name, std::initializer_list<TextValue> values = {}) {
-  const std::string file = fmt::format("{}.in", name);
-  const auto texts = library_texts();
-  const auto found = std::ranges::find(texts, file, &EmbeddedFile::name);
-  AK_ASSERT(found != texts.end(), "a text of codegen/library/texts is compiled in");
-  Result<std::string> text = filled_text(found->text, values);
-  AK_ASSERT(text.ok(), "the placeholders of a library's text are the values that it is given");
-  return std::move(text).value();
+  return filled_file(library_texts(), name, values);
 }
 
 std::string_view torch_name(DType dtype) {
@@ -140,27 +136,12 @@ class OperatorWriter {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const ExportedTensor& tensor = *parameters[i];
       if (weights && !tensor.spec->weight) continue;
-      list.push_back(tensor.scalar() ? fmt::format("static_cast<{}>(values[{}].{})", scalar_word(tensor), i,
+      list.push_back(tensor.scalar() ? fmt::format("static_cast<{}>(values[{}].{})",
+                                                   cpp_type(scalar_type(tensor.spec->dtype).value()), i,
                                                    info(tensor.spec->dtype).floating ? "real" : "whole")
                                      : fmt::format("values[{}].pointer", i));
     }
     return fmt::format("{}", fmt::join(list, ", "));
-  }
-
-  [[nodiscard]] static std::string_view scalar_word(const ExportedTensor& tensor) {
-    switch (scalar_type(tensor.spec->dtype).value()) {
-      case ScalarType::i32:
-        return "int";
-      case ScalarType::i64:
-        return "long long";
-      case ScalarType::f32:
-        return "float";
-      case ScalarType::f64:
-        return "double";
-      case ScalarType::boolean:
-        return "bool";
-    }
-    return "";
   }
 
   /// A fixed size is itself, one that varies is -1 minus its place.
@@ -299,6 +280,12 @@ Json params_json(const Params& params) {
   return json;
 }
 
+/// A package says nothing of the machine that it was built on.
+std::string shown_name(const Candidate& candidate) {
+  const std::filesystem::path path(candidate.name);
+  return path.is_absolute() ? path.filename().string() : candidate.name;
+}
+
 Json description_of(const LibraryKernel& kernel, const ExportSubject& subject) {
   const Definition& definition = subject.problem.definition;
   Json json{{"name", kernel.name},
@@ -313,7 +300,7 @@ Json description_of(const LibraryKernel& kernel, const ExportSubject& subject) {
             {"prepares", !subject.candidate.plan.prepare.empty()},
             {"prepared_axes",
              subject.candidate.plan.prepare.empty() ? std::vector<std::string>{} : prepared_axes(subject)},
-            {"kernel", subject.candidate.name},
+            {"kernel", shown_name(subject.candidate)},
             {"images", Json::array()},
             {"shapes", Json::array()},
             // Twice the harness's bound: PyTorch's reference may sum in the element type itself.

@@ -26,7 +26,7 @@ std::string estimate_name(std::size_t member) { return fmt::format("ESTIMATE_{}"
 
 using Let = std::function<void(const std::string& name, const std::string& text)>;
 
-// Half of what an expression may have: which shapes a member takes is told next to it.
+// Half of what an expression may have: which shapes a member takes is beside it.
 constexpr std::size_t kLongestSum = 2048;
 
 /// "4690000 + 553000 * (ceil_div(M, 64))"; what is too long for one expression begins with the name of what comes before.
