@@ -25,7 +25,13 @@ constexpr std::chrono::minutes kJudgeLimit{10};
 constexpr std::string_view kVerdict = "JUDGED ";
 constexpr std::size_t kNoteBytes = 400;  // what a person reads in a table (chosen)
 
-Json failure(const std::string& why) { return {{"failure", sanitize(why, kNoteBytes)}}; }
+/// Of a program that ended with a traceback: how it ended, and the last line, which is the reason.
+Json failure(std::string why) {
+  while (why.ends_with('\n')) why.pop_back();
+  if (const auto line = why.rfind('\n'); line != std::string::npos)
+    why = fmt::format("{}: {}", why.substr(0, why.find(':')), why.substr(line + 1));
+  return {{"failure", sanitize(why, kNoteBytes)}};
+}
 
 bool is_time(const Json& value) {
   return value.is_null() ||

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/board/blank_kernel.h"
 #include "app/board/board_results.h"
 #include "app/board/board_tasks.h"
 #include "app/session/session_manifest.h"
@@ -99,7 +100,8 @@ class BoardRunner {
   [[nodiscard]] Next next_of(const FoundTask& task, const TaskState& state, RowId& session) const;
   [[nodiscard]] std::optional<RowId> begin(const FoundTask& task, TaskState& state);
   [[nodiscard]] bool go_on(const std::string& name, RowId session);
-  [[nodiscard]] Json session_json(const FoundTask& task, const std::string& problem) const;
+  [[nodiscard]] Json session_json(const FoundTask& task, const std::string& problem,
+                                  const std::string& start) const;
   [[nodiscard]] std::string way_of(const FoundTask& task) const;
   void note_failure(TaskState& state, const std::string& why, ExitCode code);
   void keep_code(int code) { code_ = code_ == 0 ? code : code_; }
@@ -209,7 +211,8 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
 }
 
 /// The manifest of a session of this one search.
-Json BoardRunner::session_json(const FoundTask& task, const std::string& problem) const {
+Json BoardRunner::session_json(const FoundTask& task, const std::string& problem,
+                               const std::string& start) const {
   Json run = manifest_.defaults;
   run.update(task.listed.run);
   run["name"] = task.listed.name;
@@ -217,6 +220,7 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
     for (const char* of_template : {"algorithm", "params", "shape", "template", "set"})
       run.erase(of_template);
     run["problem"] = (folder_.path / problem).string();
+    if (!start.empty() && !run.contains("start")) run["start"] = start;
   }
   if (target_.kind == DeviceKind::cuda) {
     if (!run.contains("baselines")) run["baselines"] = kBoardBaselines;
@@ -242,25 +246,31 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
   return {{"name", "board_" + task.listed.name}, {"runs", Json::array({run})}};
 }
 
-bool has_kernel(const fs::path& folder) {
+std::shared_ptr<const ProblemInstance> instance_of(const fs::path& folder) {
   const codegen::Problem problem = codegen::load_problem(folder);
-  return !codegen::instantiate(problem, codegen::choose_params(problem, {}))->templates.empty();
+  return codegen::instantiate(problem, codegen::choose_params(problem, {}));
 }
 
 /// The number of a new session of the task; nothing where there is none, and the state says why.
 std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state) {
-  std::string problem;
+  std::string problem, start;
   if (!task.use_template) {
     const InterruptGuard interrupt;
     problem = problem_of_file(task, folder_, state, named_python(config_), interrupt.requested());
-    if (order_.model.empty() && !has_kernel(folder_.path / problem)) {
+    const auto instance = instance_of(folder_.path / problem);
+    if (instance->templates.empty() && order_.model.empty()) {
       note_failure(state, kNeedsModel, ExitCode::ok);
       return std::nullopt;
+    }
+    if (instance->templates.empty()) {  // a search begins with some kernel
+      start = (folder_.path / "starts" / (task.listed.name + ".cu")).string();
+      fs::create_directories(folder_.path / "starts");
+      write_file_atomically(start, blank_kernel(*instance));
     }
   }
   const fs::path file = folder_.path / "sessions" / (task.listed.name + ".json");
   for (const char* part : {"sessions", "kernels"}) fs::create_directories(folder_.path / part);
-  write_file_atomically(file, session_json(task, problem).dump(2) + "\n");
+  write_file_atomically(file, session_json(task, problem, start).dump(2) + "\n");
   db::Session session = read_session_manifest(file, folder_.path / "kernels");
   session.command = fmt::format("alphakernel board run {}", manifest_.name);
   session.folder = fs::current_path().string();

@@ -151,6 +151,31 @@ void add_others(std::vector<FoundTask>& tasks, const BoardManifest& manifest, co
   }
 }
 
+/// A file that is listed, where it lies in another folder than the one that was given: a board's folder, below it.
+std::string place_below(const BoardFiles& files, const std::string& listed) {
+  const auto has_name = [&](const BoardTask& task) {
+    return task.source.file.filename() == fs::path(listed).filename();
+  };
+  const auto found = std::ranges::find_if(files.tasks, has_name);
+  return found == files.tasks.end() ? "" : fmt::format(" in {}", found->source.file.parent_path().string());
+}
+
+/// A folder without any file that is listed is another one, whichever tasks it has: other levels of the benchmark, say.
+void require_listed(const std::vector<FoundTask>& tasks, const BoardFiles& files,
+                    const BoardManifest& manifest, const BoardFolder& folder) {
+  const auto is_of_folder = [](const FoundTask& task) {
+    return !task.listed.file.empty() && !task.listed.own;
+  };
+  const auto first = std::ranges::find_if(tasks, is_of_folder);
+  if (first == tasks.end() || std::ranges::any_of(tasks, [&](const FoundTask& task) {
+        return is_of_folder(task) && task.missing.empty();
+      }))
+    return;
+  fail(ExitCode::bad_input, "{} has no task of the board {}; it lists such as {}{}",
+       folder.tasks_folder.string(), manifest.name, first->listed.file,
+       place_below(files, first->listed.file));
+}
+
 /// How files are written is seen by their content, once for the folder.
 void note_forms(std::vector<FoundTask>& tasks, const BoardFiles& files) {
   for (FoundTask& task : tasks)
@@ -171,13 +196,12 @@ std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFol
   std::vector<FoundTask> tasks;
   for (const ListedTask& listed : manifest.tasks)
     tasks.push_back(found(listed, manifest, folder, from_files));
-  note_forms(tasks, files);
+  require_listed(tasks, files, manifest, folder);
   if (manifest.other_files) add_others(tasks, manifest, files, folder);
-  if (std::ranges::all_of(tasks, [](const FoundTask& task) { return !task.missing.empty(); }))
-    fail(ExitCode::bad_input, "{} has no task of the board {}; it lists such as {}",
-         folder.tasks_folder.string(), manifest.name,
-         manifest.tasks.empty() ? "every file with class Model and get_inputs()"
-                                : manifest.tasks.front().file);
+  note_forms(tasks, files);
+  if (tasks.empty())
+    fail(ExitCode::bad_input, "{} has no task: no file with class Model and get_inputs()",
+         folder.tasks_folder.string());
   return tasks;
 }
 

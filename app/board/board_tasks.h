@@ -19,7 +19,7 @@ struct FoundTask {
 };
 
 /// The tasks of a board, those of the folder that it does not list last. Own files are written below the board's folder.
-/// Throws Error(bad_input) where there is no such folder, or none of its files is a task of the board.
+/// Throws Error(bad_input) where there is no such folder, or none of the files that are listed is there.
 [[nodiscard]] std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFolder& folder,
                                                  bool from_files);
 

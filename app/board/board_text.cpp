@@ -33,6 +33,7 @@ std::string task_text(const Json& task) {
   if (!task["degenerate"].is_null()) text += ", degenerate: not ranked";
   const std::string reason = task["reason"];
   if (!task.contains("search") && !reason.empty()) text += sanitize(reason, kReasonLetters);
+  text.erase(text.find_last_not_of(' ') + 1);
   return fmt::format("  {:<44}{}\n", task["task"].get<std::string>(), text);
 }
 

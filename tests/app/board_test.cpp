@@ -4,11 +4,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "app/board/blank_kernel.h"
 #include "app/board/board_figures.h"
 #include "app/board/board_folder.h"
 #include "app/board/board_judge.h"
 #include "app/board/board_manifest.h"
+#include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
+#include "core/plan/candidate.h"
 #include "core/text/file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -130,6 +133,8 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
   const std::vector<Row> rows{
       {std::string(), "ended without a verdict"},
       {InputError{"ended with exit code 1"}, "ended with exit code 1"},
+      {InputError{"ended with exit code 1: Traceback:\n  File " + std::string(600, 'x') + "\nOSError: why\n"},
+       "ended with exit code 1: OSError: why"},
       {line + line, "not one verdict"},
       {"a word before\n" + line, "not one verdict"},
       {"JUDGED " + right + "\n", "not one verdict"},
@@ -147,6 +152,19 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
     REQUIRE(refused.size() == 1);
     CHECK_THAT(refused["failure"].get<std::string>(), Contains(row.words));
   }
+}
+
+TEST_CASE("a blank kernel takes what its problem has, as every candidate does") {
+  const codegen::Problem problem = codegen::load_problem(codegen::find_problem("gemm"));
+  const auto instance =
+      codegen::instantiate(problem, codegen::choose_params(problem, {{"dtype", "float16"}}));
+  const std::string source = blank_kernel(*instance);
+  const Result<Candidate> blank = parse_candidate("blank", source);
+  REQUIRE(blank);
+  REQUIRE(blank.value().plan.launches.size() == 1);
+  CHECK(blank.value().plan.launches.front().arguments.size() ==
+        instance->definition.inputs.size() + instance->definition.outputs.size());
+  CHECK_THAT(source, Contains("#include <cuda_fp16.h>") && Contains("const __half* a_in"));
 }
 
 TEST_CASE("a board's folder keeps what is written, and takes no other board") {

@@ -10,6 +10,7 @@
 #include "app/board/board_folder.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
+#include "db/sqlite.h"
 #include "tests/support/needs_pytorch.h"
 #include "tests/support/sandbox.h"
 
@@ -73,6 +74,9 @@ TEST_CASE("a board that is killed in the middle goes on where it was, and its pa
   CHECK_THAT(again.err, Contains("one: goes on where it was interrupted"));
   CHECK(tiny.count("searches") == 2);  // nothing begins anew
   CHECK(tiny.count("evaluations") > before);
+  // The first search goes on in the folder where it began; the second one does not.
+  CHECK_THAT(tiny.box.query("SELECT folder FROM sessions WHERE id = 2"),
+             Contains(std::filesystem::current_path().string()));
   const Json shown = tiny.show(manifest);
   CHECK(shown["found"] == 2);
   for (const Json& task : shown["tasks"]) {
@@ -126,6 +130,22 @@ TEST_CASE("a board does not take the sessions of another database for its own") 
   INFO(again.out << again.err);
   CHECK(again.exit_code == 0);
   CHECK(tiny.show(manifest)["tasks"][1]["search"] == 2);  // it is searched, in this database
+}
+
+TEST_CASE("a search that lost its GPU goes on, and one that failed otherwise begins anew") {
+  Board tiny;
+  const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
+  REQUIRE(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  const auto fail_with = [&](ExitCode reason) {
+    db::Connection(tiny.box.folder / "ak.db", db::OpenMode::create)
+        .execute("UPDATE session_searches SET state = 'failed', exit_code = " + std::to_string(code(reason)));
+  };
+  fail_with(ExitCode::environment);
+  CHECK_THAT(tiny.run(manifest, {"--task", "two"}).err, Contains("two: goes on where it was interrupted"));
+  CHECK(tiny.count("searches") == 1);
+  fail_with(ExitCode::internal_error);
+  CHECK(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  CHECK(tiny.count("searches") == 2);
 }
 
 TEST_CASE("the time of a call stops the search that is at work, and the next call goes on with it") {
@@ -242,7 +262,11 @@ TEST_CASE(
       "class Said:\n    compiled, correctness, runtime, ref_runtime, metadata = True, False, -1, -1, {}\n"
       "def eval_kernel_against_ref(task, model, **_):\n"
       "    print('JUDGED {\"compiled\": true, \"correct\": true}', flush=True)\n    return Said\n");
-  CHECK(mine.board({"confirm", manifest, "--judge", judge}).exit_code == code(ExitCode::expectation));
+  const ProgramResult known = mine.board({"confirm", manifest, "--judge", judge});
+  CHECK(known.exit_code == 0);  // another verdict of the same kernel is asked for by name
+  CHECK_THAT(known.out, Contains("double: judged before: right"));
+  CHECK(mine.board({"confirm", manifest, "--judge", judge, "--task", "double"}).exit_code ==
+        code(ExitCode::expectation));
   mine.box.write("tasks/double.py", task_file("return x * 4"));
   const ProgramResult changed = mine.board({"confirm", manifest, "--judge", judge});
   CHECK(changed.exit_code == code(ExitCode::bad_input));

@@ -73,6 +73,11 @@ app::BoardManifest manifest_of(const BoardFlags& flags) {
   return app::read_board_manifest(app::find_board_manifest(flags.board));
 }
 
+/// Whether --task asks for it: where nothing is asked for, all are.
+bool is_among(const std::vector<std::string>& only, const std::string& task) {
+  return only.empty() || std::ranges::find(only, task) != only.end();
+}
+
 /// Both baselines were timed in turns with the kernel, on all of its shapes.
 bool has_all_turns(const Json& task) {
   return task["speedups"].size() == 2 &&
@@ -81,14 +86,16 @@ bool has_all_turns(const Json& task) {
 
 /// A kernel without turns with PyTorch, or with some of them, where a GPU and PyTorch are there now: as its search ran
 /// without them.
+/// @param only  these tasks; all where there are none
 /// @param over  the time of the call is
-void time_missing_baselines(const app::BoardFolder& folder, const std::function<bool()>& over) {
+void time_missing_baselines(const app::BoardFolder& folder, const std::vector<std::string>& only,
+                            const std::function<bool()>& over) {
   if (folder.device.starts_with(to_string(DeviceKind::emulator))) return;
   const Json board = app::board_json(folder, "");
   for (const Json& task : board["tasks"]) {
-    if (!task.contains("search") || has_all_turns(task)) continue;
-    if (over()) return;
     const std::string name = task["task"];
+    if (!task.contains("search") || has_all_turns(task) || !is_among(only, name)) continue;
+    if (over()) return;
     const auto best =
         app::best_run(folder, *std::ranges::find(folder.tasks, name, &app::TaskState::name), folder.device);
     print_stderr("  {}: baselines\n", name);
@@ -157,7 +164,7 @@ int run_tasks(const app::Arguments& arguments) {
     return order.limit_minutes &&
            std::chrono::steady_clock::now() - begun >= time_limit(*order.limit_minutes * 60);
   };
-  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder, over);
+  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder, order.only, over);
   fmt::print("{}", app::board_text(app::board_json(folder, "")));
   return code;
 }
@@ -218,8 +225,7 @@ std::vector<Judged> kernels_to_judge(const app::BoardManifest& manifest, app::Bo
   const std::vector<app::FoundTask> found = app::found_tasks(manifest, folder, true);
   std::vector<Judged> kernels;
   for (const app::TaskState& task : folder.tasks) {
-    if (task.gone || !task.for_judge) continue;
-    if (!only.empty() && std::ranges::find(only, task.name) == only.end()) continue;
+    if (task.gone || !task.for_judge || !is_among(only, task.name)) continue;
     const auto best = app::best_run(folder, task, device, true);
     if (!best) continue;
     const auto now = std::ranges::find(found, task.name, [](const auto& one) { return one.listed.name; });
@@ -256,6 +262,12 @@ Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, cons
   return verdict;
 }
 
+/// The judge came to a verdict of this very kernel before.
+bool is_judged(const app::TaskState& task, const app::BestRun& best) {
+  return task.verdict.is_object() && !task.verdict.contains("failure") &&
+         task.verdict.value("of", Json()) == app::judged_kernel(best);
+}
+
 std::string verdict_text(const Json& verdict) {
   if (verdict.contains("failure")) return "no verdict: " + verdict["failure"].get<std::string>();
   if (!verdict["compiled"].get<bool>()) return "not compiled: " + verdict["note"].get<std::string>();
@@ -281,7 +293,9 @@ int confirm(const app::Arguments& arguments) {
   std::int64_t sample = kSample;
   add_board(app, flags);
   app.add_option("--judge", judge, "a checkout of KernelBench, with src/kernelbench/eval.py")->required();
-  app.add_option("--task", only, "this task; may be given several times (default: a sample)")
+  app.add_option("--task", only,
+                 "this task, also where its kernel was judged before; may be given several times (default: a "
+                 "sample)")
       ->allow_extra_args(false);
   add_integer(app, "--sample", kSamples, into(sample), "so many tasks, spread over all (default: 5)");
   app.add_option("--device", device, "part of the product's name (default: the last run's)");
@@ -305,9 +319,15 @@ int confirm(const app::Arguments& arguments) {
   for (const Judged& judged : sample_of(tasks, static_cast<std::size_t>(sample))) {
     if (interrupt.requested()) return static_cast<int>(ExitCode::interrupted);
     app::TaskState& task = *folder.find(judged.task);
-    task.verdict = verdict_of(folder, task, judged.best, judge, python, interrupt.requested());
-    app::save(folder);
-    fmt::print("{}: {}\n", task.name, verdict_text(task.verdict));
+    const bool known = only.empty() && is_judged(task, judged.best);
+    if (!known) {
+      Json verdict = verdict_of(folder, task, judged.best, judge, python, interrupt.requested());
+      if (interrupt.requested() && verdict.contains("failure"))
+        return static_cast<int>(ExitCode::interrupted);
+      task.verdict = std::move(verdict);
+      app::save(folder);
+    }
+    fmt::print("{}: {}{}\n", task.name, known ? "judged before: " : "", verdict_text(task.verdict));
     if (task.verdict.contains("failure"))
       code = code == 0 ? static_cast<int>(ExitCode::environment) : code;
     else if (!task.verdict["correct"].get<bool>())
