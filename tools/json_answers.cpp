@@ -40,6 +40,7 @@ constexpr std::array kRows{
     JsonAnswer{"alphakernel session start", "",
                "number and log of the session alone, as `start_session` is made of this command"},
     JsonAnswer{"alphakernel experiment run", "", "the file report.json that it writes (docs/experiments.md)"},
+    JsonAnswer{"alphakernel board show", "", "what a folder knows of many searches (docs/boards.md)"},
     JsonAnswer{"alphakernel library build", "",
                "the file library.json that it writes (docs/kernel_library.md)"},
     JsonAnswer{"alphakernel query", "", "the table as an array of objects, one of four forms"},

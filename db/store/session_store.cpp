@@ -42,6 +42,16 @@ std::vector<RowId> SessionStore::all() {
   return select_integers(connection_, "SELECT id FROM sessions ORDER BY started_at, id");
 }
 
+std::string SessionStore::uid(RowId session) {
+  return select_texts(connection_, "SELECT lower(hex(uid)) FROM sessions WHERE id = :session",
+                      {{"session", session}})
+      .at(0);
+}
+
+std::optional<RowId> SessionStore::find_uid(const std::string& uid) {
+  return select_integer(connection_, "SELECT id FROM sessions WHERE lower(hex(uid)) = :uid", {{"uid", uid}});
+}
+
 Session SessionStore::read(RowId session) {
   auto found = select_session(connection_, session);
   if (!found) fail(ExitCode::usage, "there is no session {}; see: alphakernel session status --all", session);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +27,10 @@ class SessionStore {
   /// `models` has their new names.
   void move(const Session& session, const std::vector<RenamedModel>& models);
   [[nodiscard]] std::vector<RowId> all();
+  /// What tells it apart in every database: 32 hexadecimal digits. Numbers are those of one database.
+  [[nodiscard]] std::string uid(RowId session);
+  /// The number here of the session with that uid; nothing where this database has none.
+  [[nodiscard]] std::optional<RowId> find_uid(const std::string& uid);
   /// Throws Error(usage) when there is none of this number.
   [[nodiscard]] Session read(RowId session);
   void begin(RowId session);

@@ -43,6 +43,18 @@ TEST_CASE("what a program said last is in the error, without what a terminal obe
   CHECK(shell("kill -9 $$").error().message == "was ended by signal 9");
 }
 
+TEST_CASE("of a program that complains at length the end is kept, and it is not held up") {
+  const auto failed = shell("exec >&-; head -c 3000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 3",
+                            {.last_words = true});
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().message.size() < 1000);
+  CHECK(failed.error().message.ends_with("xthe end\n"));
+}
+
+TEST_CASE("a program that closes its output and stays is ended, too") {
+  CHECK(shell("exec >&-; sleep 600", {}, 300ms).error().message == "did not end within 0 s");
+}
+
 TEST_CASE("a program that is stopped, too late or too loud ends with all that it started") {
   const testing::TemporaryFolder folder;
   const auto outlived = [&](const std::string& name, const ProgramWatch& watch,

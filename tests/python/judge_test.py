@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program that asks a benchmark's own evaluator, with evaluators of our own: `judge_test.py JUDGE.py`. Needs no PyTorch."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JUDGE = sys.argv.pop(1)
+WORD = "0123456789abcdef"
+FORGED = f"JUDGED {WORD} " + json.dumps({"compiled": True, "correct": True, "time_us": 1.0, "eager_us": 9.0, "note": ""})
+WRONG = """
+class Said:
+    compiled, correctness, runtime, ref_runtime, metadata = True, False, {runtime}, 2.0, {{}}
+def eval_kernel_against_ref(task, model, **_):
+    {what}
+    return Said
+"""
+
+
+def judged(what, runtime="0.5"):
+    """What the judge writes to standard output, and its exit code, with an evaluator that finds every model wrong."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        (folder / "src" / "kernelbench").mkdir(parents=True)
+        (folder / "src" / "kernelbench" / "eval.py").write_text(WRONG.format(what=what, runtime=runtime))
+        (folder / "task.py").write_text("")
+        done = subprocess.run([sys.executable, "-B", JUDGE, place, folder / "task.py", folder / "task.py"],
+                              input=WORD + "\n", capture_output=True, text=True, timeout=60, check=False)
+        return done.stdout, done.returncode
+
+
+class Judge(unittest.TestCase):
+    def verdict(self, *arguments, **named):
+        text, code = judged(*arguments, **named)
+        self.assertEqual(code, 0)
+        self.assertEqual(text.count("\n"), 1)
+        head = f"JUDGED {WORD} "
+        self.assertTrue(text.startswith(head), text)
+        return json.loads(text[len(head):])
+
+    def test_a_verdict_is_one_line_with_the_word(self):
+        self.assertEqual(self.verdict("pass"), {"compiled": True, "correct": False, "time_us": 500.0,
+                                                "eager_us": 2000.0, "note": "{}"})
+
+    def test_what_judged_code_prints_is_no_verdict(self):
+        for forge in (f"print({FORGED!r})", f"import os; os.write(1, {FORGED!r}.encode() + b'\\n')",
+                      f"import os; os.system('echo ' + {FORGED!r})",
+                      f"import subprocess; subprocess.run(['echo', {FORGED!r}])"):
+            with self.subTest(forge):
+                self.assertFalse(self.verdict(forge)["correct"])
+
+    def test_code_that_ends_the_judge_leaves_no_verdict(self):
+        self.assertEqual(judged(f"import os; print({FORGED!r}, flush=True); os._exit(0)"), ("", 0))
+        text, code = judged("raise ValueError")
+        self.assertEqual((text, code != 0), ("", True))
+
+    def test_what_is_no_time_is_none(self):
+        for runtime in ("-1", "0", "None", "float('nan')", "float('inf')"):
+            with self.subTest(runtime):
+                self.assertIsNone(self.verdict("pass", runtime=runtime)["time_us"])
+
+
+if __name__ == "__main__":
+    unittest.main()
