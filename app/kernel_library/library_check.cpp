@@ -13,7 +13,7 @@
 namespace ak::app {
 namespace {
 
-constexpr std::array<std::string_view, 6> kVerdicts{"fine", "slower", "behind",
+constexpr std::array<std::string_view, 6> kVerdicts{"fine",   "slower",   "behind",
                                                     "failed", "recorded", "unchecked"};
 
 void choose_operators(ReadPackage& package, const std::vector<std::string>& wanted) {
@@ -62,8 +62,8 @@ class LibraryChecker {
     if (stop_ != nullptr && *stop_)
       fail(ExitCode::interrupted, "stopped: what was measured is in the database");
     if (!kernel.fault.empty()) return {.failure = kernel.fault};
-    MeasuredKernel found = measure_packaged(kernel, order_.package, order_.measurement, target_, config_, only,
-                                            progress_, stop_);
+    MeasuredKernel found = measure_packaged(kernel, order_.package, order_.measurement, target_, config_,
+                                            only, progress_, stop_);
     for (const std::string& note : found.notes)
       if (std::ranges::find(check_.notes, note) == check_.notes.end()) check_.notes.push_back(note);
     return found;
@@ -121,7 +121,8 @@ class LibraryChecker {
                                .changes = {}});
       return;
     }
-    for (const auto& [shape, now] : found.now_us) check_.shapes.push_back(reported(kernel, found, shape, now));
+    for (const auto& [shape, now] : found.now_us)
+      check_.shapes.push_back(reported(kernel, found, shape, now));
   }
 
   static CheckedShape reported(const PackagedKernel& kernel, const MeasuredKernel& found,
@@ -192,9 +193,11 @@ Target check_target(const ReadPackage& package, const std::string& device_flag) 
   const std::vector<std::string> targets = targets_of_package(package);
   if (targets.empty()) fail(ExitCode::bad_input, "{} has no operators", package.name);
   Target chosen = choose_target(device_flag, targets.front());
+  const auto rank = [](const Arch& arch) { return std::pair(arch.number(), arch.feature != 0); };
   for (const std::string& name : targets) {
     const Result<Arch> arch = parse_arch(name);
-    if (chosen.kind == DeviceKind::cuda && arch && can_load(chosen.device->arch, *arch)) chosen.arch = *arch;
+    if (chosen.kind != DeviceKind::cuda || !arch || !can_load(chosen.device->arch, *arch)) continue;
+    if (!can_load(chosen.device->arch, chosen.arch) || rank(*arch) > rank(chosen.arch)) chosen.arch = *arch;
   }
   if (!chosen.executes())
     fail(ExitCode::environment, "a package is checked on a device, and there is none{}{}",
@@ -220,9 +223,8 @@ LibraryCheck check_library(const LibraryCheckOrder& order, const Config& config,
                            const std::function<void(std::string_view)>& progress,
                            const std::atomic<bool>* stop) {
   LibraryCheck check = LibraryChecker(order, config, progress, stop).run();
-  const bool nothing = std::ranges::all_of(check.shapes, [](const CheckedShape& row) {
-    return row.verdict == ShapeVerdict::unchecked;
-  });
+  const bool nothing = std::ranges::all_of(
+      check.shapes, [](const CheckedShape& row) { return row.verdict == ShapeVerdict::unchecked; });
   if (nothing)
     fail(ExitCode::environment, "nothing of {} could be compared: {}", check.package.name,
          check.notes.empty() ? "it was never measured" : fmt::format("{}", fmt::join(check.notes, "; ")));

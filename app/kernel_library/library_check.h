@@ -34,9 +34,9 @@ enum class ShapeVerdict : std::uint8_t {
 [[nodiscard]] std::string_view to_string(ShapeVerdict verdict);
 
 struct CheckedShape {
-  std::string name;   ///< of the operator
-  std::string shape;  ///< empty where the operator failed as a whole
-  int member = 0;     ///< of a set, that takes the shape; 0: it is one kernel
+  std::string name;                  ///< of the operator
+  std::string shape;                 ///< empty where the operator failed as a whole
+  int member = 0;                    ///< of a set, that takes the shape; 0: it is one kernel
   double stored_us = 0, now_us = 0;  ///< 0: not known. Of different days: no comparison, on a GPU
   double pytorch = 0;                ///< PyTorch's time over the kernel's; 0: not timed
   ShapeVerdict verdict = ShapeVerdict::unchecked;

@@ -45,7 +45,7 @@ Json changes_json(const std::vector<ShapeChange>& changes) {
   return list;
 }
 
-Json known(double value) { return value > 0 ? Json(value) : Json(nullptr); }
+Json known_json(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
 }  // namespace
 
@@ -58,16 +58,15 @@ std::string library_check_text(const LibraryCheck& check) {
                           known_time(row.stored_us), known_time(row.now_us), ratio_text(row, Against::image),
                           then_text(row), row.pytorch > 0 ? fmt::format("{:.2f}", row.pytorch) : "-",
                           std::string(to_string(row.verdict))});
-  std::string text = fmt::format("{} on {}{}\n{}", check.package.name, check.device, driver_text(check.driver),
-                                 db::render(table, db::TableFormat::table));
+  std::string text = fmt::format("{} on {}{}\n{}", check.package.name, check.device,
+                                 driver_text(check.driver), db::render(table, db::TableFormat::table));
   for (const CheckedShape& row : check.shapes)
     if (row.regressed())
       text += fmt::format("{}{}{}: {}\n", row.name, row.shape.empty() ? "" : " on ", row.shape, row.reason);
   for (const std::string& note : check.notes) text += fmt::format("note: {}\n", note);
   const std::vector<std::string> names = check.regressed();
-  return text + (names.empty()
-                     ? fmt::format("no regression in {} comparisons\n", check.comparisons)
-                     : fmt::format("regressions: {}\n", fmt::join(names, ", ")));
+  return text + (names.empty() ? fmt::format("no regression in {} comparisons\n", check.comparisons)
+                               : fmt::format("regressions: {}\n", fmt::join(names, ", ")));
 }
 
 Json library_check_json(const LibraryCheck& check) {
@@ -76,9 +75,9 @@ Json library_check_json(const LibraryCheck& check) {
     shapes.push_back({{"operator", row.name},
                       {"shape", row.shape},
                       {"member", row.member > 0 ? Json(row.member) : Json(nullptr)},
-                      {"stored_us", known(row.stored_us)},
-                      {"now_us", known(row.now_us)},
-                      {"speedup_vs_pytorch", known(row.pytorch)},
+                      {"stored_us", known_json(row.stored_us)},
+                      {"now_us", known_json(row.now_us)},
+                      {"speedup_vs_pytorch", known_json(row.pytorch)},
                       {"verdict", to_string(row.verdict)},
                       {"reason", row.reason},
                       {"comparisons", changes_json(row.changes)}});

@@ -36,13 +36,13 @@ struct EarlierTurns {
 
 std::vector<EarlierTurns> earlier_turns(const std::filesystem::path& database, RowId variant,
                                         const std::string& device) {
-  const db::Table found = db::query(
-      database,
-      "SELECT w.name AS shape, t.label, t.ratio, t.ci_low, t.ci_high, t.settings FROM turns t "
-      "JOIN evaluations e ON e.id = t.evaluation_id JOIN workloads w ON w.id = t.workload_id "
-      "JOIN devices d ON d.id = e.device_id WHERE e.variant_id = :variant AND d.name = :device "
-      "AND t.time_column = 'device' AND t.label LIKE 'pytorch%' ORDER BY t.timed_at, t.id",
-      0, kTurnsLimit, {{"variant", variant}, {"device", device}});
+  const db::Table found =
+      db::query(database,
+                "SELECT w.name AS shape, t.label, t.ratio, t.ci_low, t.ci_high, t.settings FROM turns t "
+                "JOIN evaluations e ON e.id = t.evaluation_id JOIN workloads w ON w.id = t.workload_id "
+                "JOIN devices d ON d.id = e.device_id WHERE e.variant_id = :variant AND d.name = :device "
+                "AND t.time_column = 'device' AND t.label LIKE 'pytorch%' ORDER BY t.timed_at, t.id",
+                0, kTurnsLimit, {{"variant", variant}, {"device", device}});
   std::vector<EarlierTurns> turns;
   for (const db::TableRow& row : db::rows_of(found))
     turns.push_back({.shape = row.text("shape"),
@@ -69,10 +69,10 @@ class PackagedMeasurement {
         progress_(progress),
         store_(db::open_store(order.database)),
         search_(std::in_place,
-                UserSearch::Order{.problem = kernel.problem,
-                                  .command = order.command,
-                                  .audited = require_audit(*kernel.problem, order.unaudited, config,
-                                                           order.database)},
+                UserSearch::Order{
+                    .problem = kernel.problem,
+                    .command = order.command,
+                    .audited = require_audit(*kernel.problem, order.unaudited, config, order.database)},
                 target, config, *store_) {}
 
   MeasuredKernel take(const std::filesystem::path& package, const std::vector<std::string>& only,
@@ -122,11 +122,12 @@ class PackagedMeasurement {
 
   void read_stored(const std::filesystem::path& package) {
     try {
-      image_ = std::make_shared<const BuildResult>(
-          read_image(package / image_path(kernel_.name, target_.arch)));
+      image_ =
+          std::make_shared<const BuildResult>(read_image(package / image_path(kernel_.name, target_.arch)));
       found_.same_code = image_->cubin == cubin_;
     } catch (const Error& missing) {
-      found_.notes.push_back(fmt::format("{}: not compared with its image: {}", kernel_.name, missing.what()));
+      found_.notes.push_back(
+          fmt::format("{}: not compared with its image: {}", kernel_.name, missing.what()));
     }
   }
 

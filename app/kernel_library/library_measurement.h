@@ -64,7 +64,8 @@ struct MeasurementOrder {
 /// @param package  its folder
 /// @param only     the shapes to time in turns; empty: every timed one
 /// @param progress what happens now, in words
-[[nodiscard]] MeasuredKernel measure_packaged(const PackagedKernel& kernel, const std::filesystem::path& package,
+[[nodiscard]] MeasuredKernel measure_packaged(const PackagedKernel& kernel,
+                                              const std::filesystem::path& package,
                                               const MeasurementOrder& order, const Target& target,
                                               const Config& config, const std::vector<std::string>& only,
                                               const std::function<void(std::string_view)>& progress,

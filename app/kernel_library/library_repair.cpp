@@ -39,12 +39,12 @@ PackageEntry entry_of_kernel(const PackagedKernel& kernel) {
 
 /// A search that ended with a kernel for the definition: the newest after the given one that was no single evaluation.
 RowId search_for(const PackagedKernel& kernel, const RepairOrder& order) {
-  return number_of(order.database,
-                   "SELECT coalesce(max(s.id), 0) AS id FROM searches s JOIN definitions d ON d.id = "
-                   "s.definition_id WHERE d.name = :name AND s.id > :after AND s.best_variant_id IS NOT NULL "
-                   "AND s.proposer <> 'user'",
-                   {{"name", kernel.description.at("definition").get<std::string>()},
-                    {"after", order.searches_after}});
+  return number_of(
+      order.database,
+      "SELECT coalesce(max(s.id), 0) AS id FROM searches s JOIN definitions d ON d.id = "
+      "s.definition_id WHERE d.name = :name AND s.id > :after AND s.best_variant_id IS NOT NULL "
+      "AND s.proposer <> 'user'",
+      {{"name", kernel.description.at("definition").get<std::string>()}, {"after", order.searches_after}});
 }
 
 std::optional<double> cost_of(UserSearch& search, const Candidate& candidate) {
@@ -54,8 +54,8 @@ std::optional<double> cost_of(UserSearch& search, const Candidate& candidate) {
 }
 
 /// The new kernel's time over the old one's; nothing where one of them fails.
-std::optional<double> new_over_old(const PackagedKernel& kernel, const KernelChoice& found, const Target& target,
-                                   const Config& config, const fs::path& database) {
+std::optional<double> new_over_old(const PackagedKernel& kernel, const KernelChoice& found,
+                                   const Target& target, const Config& config, const fs::path& database) {
   const auto store = db::open_store(database);
   UserSearch search({.problem = kernel.problem, .command = "library check --repair", .audited = true}, target,
                     config, *store);
@@ -170,8 +170,8 @@ std::string next_version(const std::string& version) {
   constexpr std::string_view kPost = ".post";
   const std::size_t at = version.rfind(kPost);
   const std::string number = at == std::string::npos ? "" : version.substr(at + kPost.size());
-  const bool counted = !number.empty() && number.size() < 9 &&
-                       number.find_first_not_of("0123456789") == std::string::npos;
+  const bool counted =
+      !number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == std::string::npos;
   if (!counted) return fmt::format("{}{}1", version, kPost);
   return fmt::format("{}{}{}", version.substr(0, at), kPost, std::stoi(number) + 1);
 }

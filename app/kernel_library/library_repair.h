@@ -29,8 +29,8 @@ struct RepairOrder {
   std::filesystem::path package;
   std::vector<std::filesystem::path> problems;
   std::filesystem::path database;
-  std::string device;    ///< a --device
-  std::string compiler;  ///< of C++; empty: $CXX, else c++
+  std::string device;        ///< a --device
+  std::string compiler;      ///< of C++; empty: $CXX, else c++
   RowId searches_after = 0;  ///< whose champions may take a kernel's place
 };
 

@@ -47,8 +47,6 @@ std::vector<bool> suspects(std::span<const TimeChange> changes) {
   return found;
 }
 
-bool confirms(const TimeChange& repeated) {
-  return large(repeated) && p_of_chance(repeated) <= kFalseAlarms;
-}
+bool confirms(const TimeChange& repeated) { return large(repeated) && p_of_chance(repeated) <= kFalseAlarms; }
 
 }  // namespace ak

@@ -25,7 +25,7 @@ struct TimeChange {
 /// How two changes of different runs differ, runs themselves apart (kBetweenRuns).
 [[nodiscard]] TimeChange change_since(const TimeChange& now, const TimeChange& then);
 
-/// Standard deviation of the logarithm of a ratio of medians of two fresh processes: docs/fleet.md#drift has the record.
+/// Standard deviation of the logarithm of a ratio of medians of two fresh processes: docs/fleet.md#calibration has the record.
 inline constexpr double kBetweenRuns = 0.0028;
 
 /// One-sided p that a change at least as large comes by chance where there is none.

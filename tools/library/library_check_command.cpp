@@ -19,13 +19,15 @@
 namespace ak::tools {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCheckHelp =
     "Examples:\n"
     "  alphakernel library check dist/\n"
     "  alphakernel library check dist/ --operator mlp_down --baselines eager,compile --json\n"
-    "  alphakernel library check dist/ --repair --tune 90      # tunes what fell behind, and builds dist/ anew\n"
+    "  alphakernel library check dist/ --repair --tune 90      # tunes what fell behind, and builds dist/ "
+    "anew\n"
     "\n"
-    "Every kernel is checked and timed; where it compiles to other machine code than the package has, in pairs "
+    "Every kernel is checked and timed; where it compiles to other machine code than the package has, in "
+    "pairs "
     "with\n"
     "that; and in turns with PyTorch. The first check records the turns that later ones compare with.\n"
     "Exit code 0: no regression; 8: a kernel is over 2 % slower, was passed by PyTorch, or fails; 5: nothing "
@@ -84,8 +86,8 @@ app::LibraryCheckOrder check_order(const CheckFlags& flags, const app::Config& c
 }
 
 /// Tunes what regressed and makes the package anew.
-app::Repair repair(const CheckFlags& flags, const app::LibraryCheckOrder& asked, const app::LibraryCheck& check,
-                   const app::Config& config) {
+app::Repair repair(const CheckFlags& flags, const app::LibraryCheckOrder& asked,
+                   const app::LibraryCheck& check, const app::Config& config) {
   app::RepairOrder order{.package = flags.package,
                          .problems = asked.problems,
                          .database = asked.measurement.database,
@@ -119,7 +121,7 @@ int check_packaged_library(const app::Arguments& arguments) {
       "Measure the kernels of a package again, on this machine and its driver, and name those that have "
       "become slower.",
       "alphakernel library check"};
-  set_style(app, kHelp);
+  set_style(app, kCheckHelp);
   CheckFlags flags;
   declare_check(app, flags);
   if (!parse(app, arguments)) return 0;

@@ -2,8 +2,8 @@
 // Which changes of times a check of a library names, and how often it is wrong.
 #include "core/learn/regressions.h"
 
-#include <catch2/catch_test_macros.hpp>
 #include <algorithm>
+#include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <random>
 
@@ -77,7 +77,8 @@ TEST_CASE("a library in which nothing changed is called slower in at most one ch
   }
 }
 
-TEST_CASE("a member that lost four per cent is named nearly always, and one that lost one per cent hardly ever") {
+TEST_CASE(
+    "a member that lost four per cent is named nearly always, and one that lost one per cent hardly ever") {
   MadeLibrary library(60);
   constexpr int kChecks = 200;
   int large = 0, small = 0;
