@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 4> kAgainst{"image", "cost", "then", "pyt
 
 /// Turns with PyTorch of an earlier day, oldest first.
 struct EarlierTurns {
-  std::string shape, label;
+  std::string shape, label, uuid;  ///< uuid: of the device
   double ratio = 1;
   Interval interval;
   Json settings;
@@ -36,17 +36,18 @@ struct EarlierTurns {
 
 std::vector<EarlierTurns> earlier_turns(const std::filesystem::path& database, RowId variant,
                                         const std::string& device) {
-  const db::Table found =
-      db::query(database,
-                "SELECT w.name AS shape, t.label, t.ratio, t.ci_low, t.ci_high, t.settings FROM turns t "
-                "JOIN evaluations e ON e.id = t.evaluation_id JOIN workloads w ON w.id = t.workload_id "
-                "JOIN devices d ON d.id = e.device_id WHERE e.variant_id = :variant AND d.name = :device "
-                "AND t.time_column = 'device' AND t.label LIKE 'pytorch%' ORDER BY t.timed_at, t.id",
-                0, kTurnsLimit, {{"variant", variant}, {"device", device}});
+  const db::Table found = db::query(
+      database,
+      "SELECT w.name AS shape, t.label, t.ratio, t.ci_low, t.ci_high, t.settings, d.uuid FROM turns t "
+      "JOIN evaluations e ON e.id = t.evaluation_id JOIN workloads w ON w.id = t.workload_id "
+      "JOIN devices d ON d.id = e.device_id WHERE e.variant_id = :variant AND d.name = :device "
+      "AND t.time_column = 'device' AND t.label LIKE 'pytorch%' ORDER BY t.timed_at, t.id",
+      0, kTurnsLimit, {{"variant", variant}, {"device", device}});
   std::vector<EarlierTurns> turns;
   for (const db::TableRow& row : db::rows_of(found))
     turns.push_back({.shape = row.text("shape"),
                      .label = row.text("label"),
+                     .uuid = row.text("uuid"),
                      .ratio = row.real("ratio"),
                      .interval = {row.real("ci_low"), row.real("ci_high")},
                      .settings = try_parse_json(row.text("settings"))});
@@ -207,8 +208,9 @@ class PackagedMeasurement {
     const auto of = [&](const EarlierTurns& one) {
       return one.shape == now.workload && one.label == now.label;
     };
-    const auto same = std::ranges::find_if(
-        earlier, [&](const EarlierTurns& one) { return of(one) && one.settings == now.settings; });
+    const auto same = std::ranges::find_if(earlier, [&](const EarlierTurns& one) {
+      return of(one) && one.uuid == target_.device->uuid && one.settings == now.settings;
+    });
     if (same != earlier.end()) {
       const TimeChange since = change_since(change, kernel_over_pytorch(same->ratio, same->interval));
       found_.changes.push_back({.shape = now.workload,
