@@ -210,7 +210,9 @@ Target check_target(const ReadPackage& package, const std::string& device_flag) 
   return chosen;
 }
 
-std::string_view to_string(ShapeVerdict verdict) { return kVerdicts.at(static_cast<std::size_t>(verdict)); }
+std::string_view verdict_name(ShapeVerdict verdict) {
+  return kVerdicts.at(static_cast<std::size_t>(verdict));
+}
 
 std::vector<std::string> LibraryCheck::regressed() const {
   std::vector<std::string> names;

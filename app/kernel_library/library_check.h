@@ -31,7 +31,7 @@ enum class ShapeVerdict : std::uint8_t {
   recorded,   ///< there was nothing to compare with: later checks compare with what was timed now
   unchecked,  ///< nothing could be compared
 };
-[[nodiscard]] std::string_view to_string(ShapeVerdict verdict);
+[[nodiscard]] std::string_view verdict_name(ShapeVerdict verdict);
 
 struct CheckedShape {
   std::string name;                  ///< of the operator

@@ -35,7 +35,7 @@ std::string driver_text(int driver) {
 Json changes_json(const std::vector<ShapeChange>& changes) {
   Json list = Json::array();
   for (const ShapeChange& change : changes)
-    list.push_back({{"against", to_string(change.against)},
+    list.push_back({{"against", against_name(change.against)},
                     {"label", change.label},
                     {"ratio", change.ratio},
                     {"deviation", change.change.deviation},
@@ -57,7 +57,7 @@ std::string library_check_text(const LibraryCheck& check) {
     table.rows.push_back({row.name, row.shape, row.member > 0 ? fmt::format("{}", row.member) : "-",
                           known_time(row.stored_us), known_time(row.now_us), ratio_text(row, Against::image),
                           then_text(row), row.pytorch > 0 ? fmt::format("{:.2f}", row.pytorch) : "-",
-                          std::string(to_string(row.verdict))});
+                          std::string(verdict_name(row.verdict))});
   std::string text = fmt::format("{} on {}{}\n{}", check.package.name, check.device,
                                  driver_text(check.driver), db::render(table, db::TableFormat::table));
   for (const CheckedShape& row : check.shapes)
@@ -78,7 +78,7 @@ Json library_check_json(const LibraryCheck& check) {
                       {"stored_us", known_json(row.stored_us)},
                       {"now_us", known_json(row.now_us)},
                       {"speedup_vs_pytorch", known_json(row.pytorch)},
-                      {"verdict", to_string(row.verdict)},
+                      {"verdict", verdict_name(row.verdict)},
                       {"reason", row.reason},
                       {"comparisons", changes_json(row.changes)}});
   return {{"format", "alphakernel.library_check"},

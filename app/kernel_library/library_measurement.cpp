@@ -244,7 +244,7 @@ class PackagedMeasurement {
 
 }  // namespace
 
-std::string_view to_string(Against against) { return kAgainst.at(static_cast<std::size_t>(against)); }
+std::string_view against_name(Against against) { return kAgainst.at(static_cast<std::size_t>(against)); }
 
 MeasuredKernel measure_packaged(const PackagedKernel& kernel, const std::filesystem::path& package,
                                 const MeasurementOrder& order, const Target& target, const Config& config,

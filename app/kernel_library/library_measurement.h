@@ -27,7 +27,7 @@ enum class Against : std::uint8_t {
   then,     ///< what it was of PyTorch's time, of the same version, when the package was first timed with it
   pytorch,  ///< PyTorch, in turns; the kernel was faster than it before
 };
-[[nodiscard]] std::string_view to_string(Against against);
+[[nodiscard]] std::string_view against_name(Against against);
 
 /// A comparison on one shape.
 struct ShapeChange {
