@@ -3,7 +3,7 @@
 #include "core/learn/regressions.h"
 
 #include <algorithm>
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
