@@ -34,6 +34,8 @@ struct EvaluationRequest {
   /// Nothing is checked but what was timed: the candidate and this one are timed alternately
   /// (MeasurementRole::candidate and champion, samples in pairs). Both have passed the checks before.
   std::shared_ptr<const Candidate> rival = {};
+  /// The machine code that the rival runs as, where it is kept from earlier; null: it is built.
+  std::shared_ptr<const BuildResult> rival_build = {};
   /// One of kLibraryBaselines: as with a rival, and the other is the library's fastest proposal
   /// (MeasurementRole::candidate and baseline). Only on a GPU; empty: none. Not together with a rival.
   std::string library = {};

@@ -34,9 +34,13 @@ constexpr std::array kExitCodes{
     ExitCodeInfo{
         ExitCode::output, "output", "An output file, or standard output, cannot be written.",
         "Check that the folder exists, is writable and has space, or name another one with `--output`."},
-    ExitCodeInfo{ExitCode::expectation, "expectation",
-                 "An experiment ran to its end, and an expectation of its manifest was not met.",
-                 "Read `report.md` in its result folder: it names the expectation, the value and the bound."},
+    ExitCodeInfo{
+        ExitCode::expectation, "expectation",
+        "An experiment ran to its end, and an expectation of its manifest was not met. Or `alphakernel "
+        "library check` named a kernel that has become slower, or fails "
+        "([kernel_library.md](kernel_library.md#checking-a-library)).",
+        "Read `report.md` in its result folder: it names the expectation, the value and the bound. Or "
+        "run the check with `--repair`, which tunes what regressed."},
     ExitCodeInfo{
         ExitCode::audit, "audit",
         "The checks of a problem accept a deliberate mistake, or reject the reference's twin: found by "

@@ -43,6 +43,7 @@ constexpr std::array kRows{
     JsonAnswer{"alphakernel board show", "", "what a folder knows of many searches (docs/boards.md)"},
     JsonAnswer{"alphakernel library build", "",
                "the file library.json that it writes (docs/kernel_library.md)"},
+    JsonAnswer{"alphakernel library check", "", "every shape with its verdict (docs/kernel_library.md)"},
     JsonAnswer{"alphakernel query", "", "the table as an array of objects, one of four forms"},
     JsonAnswer{"alphakernel dashboard", "", "address and port, of a program that runs on"},
     JsonAnswer{"alphakernel operations", "", "the table of operations itself"},

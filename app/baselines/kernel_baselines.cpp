@@ -66,7 +66,8 @@ KernelBaselines time_in_turns(const BaselinesOrder& order, const Target& target,
   }
   if (order.baselines.empty()) return found;
   std::optional<BuildResult> build;
-  if (!order.rehearse) build = built_kernel(order.problem, order.candidate, target.arch, config);
+  if (order.build) build = *order.build;
+  if (!order.rehearse && !build) build = built_kernel(order.problem, order.candidate, target.arch, config);
   PytorchTurns with_pytorch = pytorch_turns(
       {.problem = *order.problem,
        .candidate = order.candidate,

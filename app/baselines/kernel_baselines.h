@@ -27,6 +27,8 @@ struct BaselinesOrder {
   int rounds = 0;                      ///< with PyTorch; 0: kTurnRounds
   bool libraries = false;              ///< those that the problem names, too
   bool rehearse = false;               ///< PytorchTurnsRequest::rehearse
+  /// The machine code that takes turns with PyTorch; null: that of a build now.
+  std::shared_ptr<const BuildResult> build = {};
 };
 
 struct KernelBaselines {

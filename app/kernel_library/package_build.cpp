@@ -13,6 +13,8 @@
 
 #include "app/export/kernel_export.h"
 #include "app/kernel_library/package_compile.h"
+#include "app/kernel_library/package_image.h"
+#include "app/kernel_library/package_reading.h"
 #include "app/setup/assembler.h"
 #include "codegen/emit/emit.h"
 #include "codegen/library/kernel_library.h"
@@ -31,22 +33,15 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kQueryLimit{60'000};
 constexpr int kFormatVersion = 1;
 
-/// Of the folders that were named, else a shipped one.
-codegen::Problem problem_called(const PackageOrder& order, const std::string& name) {
-  for (const fs::path& folder : order.problems)
-    if (codegen::Problem problem = codegen::load_problem(folder); problem.name == name) return problem;
-  return codegen::load_problem(codegen::find_problem(name));
-}
-
 std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, const PackageEntry& entry) {
-  const codegen::Problem found = problem_called(order, entry.problem);
+  const codegen::Problem found = problem_of_package(order.problems, entry.problem);
   return codegen::instantiate(found, codegen::choose_params(found, entry.params));
 }
 
 std::shared_ptr<const ProblemInstance> instance_of(const PackageOrder& order, const KernelChoice& kernel) {
   if (kernel.problem.empty())
     fail(ExitCode::usage, "{} does not say which problem it is of", kernel.candidate.name);
-  const codegen::Problem problem = problem_called(order, kernel.problem);
+  const codegen::Problem problem = problem_of_package(order.problems, kernel.problem);
   std::map<std::string, std::string> given;  // a file need not name those that have the default
   for (const auto& [name, value] : kernel.params) given[name] = to_string(value);
   return codegen::instantiate(problem, codegen::choose_params(problem, given));
@@ -58,6 +53,7 @@ struct MadeOperator {
   std::shared_ptr<const ProblemInstance> problem;
   ExportChoice choice;
   codegen::LibraryOperator files;
+  std::vector<codegen::ExportedFile> images;  ///< machine code, as `library check` reads it
 };
 
 /// Functions of every package (codegen/library/texts/__init__.py.in).
@@ -99,7 +95,7 @@ Json member_names(const ExportChoice& choice, const fs::path& database) {
 }
 
 /// Where, and how long each shape took.
-Json measured_json(const ExportChoice& choice) {
+Json measured_json(const ExportChoice& choice, const fs::path& database) {
   if (!choice.stored) return nullptr;
   const db::EvaluatedVariant& stored = *choice.stored;
   Json times = Json::array();
@@ -110,6 +106,7 @@ Json measured_json(const ExportChoice& choice) {
                        {"estimated", m.method == kEmulatedMethod}});
   return {{"device", stored.device.name},
           {"variant", stored.variant},
+          {"key", key_of_variant(database, stored.variant)},
           {"program", stored.version},
           {"times", times}};
 }
@@ -147,8 +144,10 @@ MadeOperator made_operator(const PackageOrder& order, const PackageEntry& entry,
   Result<codegen::LibraryOperator> files = codegen::library_operator(built, order.name);
   if (!files) fail(ExitCode::no_kernel, "{} can be no operator: {}", made.name, files.error().message);
   made.files = *std::move(files);
+  for (std::size_t i = 0; i < built.builds.size(); ++i)
+    made.images.push_back({image_path(made.name, built.archs[i]), image_text(built.builds[i])});
   made.files.description["members"] = member_names(made.choice, order.database);
-  made.files.description["measured"] = measured_json(made.choice);
+  made.files.description["measured"] = measured_json(made.choice, order.database);
   made.files.description["plan_shapes"] = entry.axes;
   return made;
 }
@@ -293,6 +292,7 @@ BuiltPackage build_package(const PackageOrder& order, const Config& config,
     write_files(package, {{fmt::format("kernels/{}.cu", made.name),
                            codegen::emit_kernel(*made.problem, made.choice.kernel.candidate)}});
     write_files(package / "include", made.files.headers);
+    write_files(order.output, made.images);  // beside what pip packs: only checks read them
     if (!made.files.reference.empty())
       write_files(package, {{fmt::format("references/{}.py", made.name), made.files.reference}});
   }

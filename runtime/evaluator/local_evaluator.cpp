@@ -186,6 +186,10 @@ std::optional<Outcome> LocalEvaluator::pre_check(EvaluationJob& job) const {
     return ended_as(Status::invalid_candidate, StageId::pre_check, unit.error().message, Gate::source_rules);
   job.unit = std::move(unit).value();
   if (!request.rival) return std::nullopt;
+  if (request.rival_build) {
+    job.rival_build = *request.rival_build;
+    return std::nullopt;
+  }
   auto rival = assembler_.candidate(*request.problem, *request.rival, request.arch);
   if (!rival) return ended_as(Status::infrastructure_error, StageId::pre_check, rival.error().message);
   job.rival_unit = std::move(rival).value();

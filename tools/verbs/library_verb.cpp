@@ -11,7 +11,8 @@
 #include "core/text/file.h"
 #include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
-#include "tools/library_build_command.h"
+#include "tools/library/library_build_command.h"
+#include "tools/library/library_check_command.h"
 #include "tools/number_options.h"
 #include "verb_table.h"
 
@@ -21,7 +22,8 @@ namespace {
 constexpr const char* kLibraryHelp =
     "From a model to the kernels that make it faster.\n\n"
     "Usage: alphakernel library plan config.json --batch 1,16,64 --prompt 512,4096 --arch h200\n"
-    "       alphakernel library build --kernel search:12 --output dist/   # a package that pip installs\n\n"
+    "       alphakernel library build --kernel search:12 --output dist/   # a package that pip installs\n"
+    "       alphakernel library check dist/                               # nightly: is it still as fast?\n\n"
     "docs/kernel_library.md says more.\n"
     "Exit codes: docs/exit_codes.md\n";
 
@@ -132,7 +134,9 @@ int plan_library(const app::Arguments& arguments) {
 int run_library(const app::Arguments& arguments) {
   static constexpr std::array kSubcommands{
       Verb{"plan", "list a model's operators with what the library would change", plan_library},
-      Verb{"build", "write kernels as a package of PyTorch operators", build_library}};
+      Verb{"build", "write kernels as a package of PyTorch operators", build_library},
+      Verb{"check", "measure a package's kernels again, and name what has become slower",
+           check_packaged_library}};
   return run_subcommand(kSubcommands, kLibraryHelp, arguments);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/library_build_command.h"
+#include "tools/library/library_build_command.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,10 +9,9 @@
 #include "app/setup/config.h"
 #include "codegen/export/export_name.h"
 #include "core/error.h"
-#include "core/text/file.h"
 #include "tools/command_line.h"
+#include "tools/library/tuning_session.h"
 #include "tools/number_options.h"
-#include "tools/verb.h"
 
 namespace ak::tools {
 namespace {
@@ -125,44 +123,16 @@ void require_empty(const fs::path& folder, bool force) {
     fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
 }
 
-/// "no kernel yet for: mlp_down (gemm dtype=bfloat16)"
-std::string missing_text(const std::vector<app::PackageEntry>& missing) {
-  std::vector<std::string> texts;
-  for (const app::PackageEntry& entry : missing) {
-    std::string params;
-    for (const auto& [name, value] : entry.params) params += fmt::format(" {}={}", name, value);
-    texts.push_back(fmt::format("  {}: {}{}", entry.name, entry.problem, params));
-  }
-  return fmt::format("{}", fmt::join(texts, "\n"));
-}
-
-/// Writes the session that tunes what is missing, and says how it is run.
-std::string write_manifest(const Flags& flags, const std::vector<app::PackageEntry>& missing) {
-  constexpr int kMinutes = 60;  // chosen: an hour finds most of what templates have
-  const int minutes = flags.tune_minutes > 0 ? flags.tune_minutes : kMinutes;
-  fs::path file = fs::path(flags.output).lexically_normal();
-  if (!file.has_filename()) file = file.parent_path();
-  file += ".tune.json";
-  write_file_atomically(file, app::tuning_manifest(missing, flags.device, minutes).dump(2) + "\n");
-  return file.string();
-}
-
-/// The session as `alphakernel session start` runs it; it can be resumed by itself.
-void tune(const std::string& manifest, const app::PackageOrder& order) {
-  const auto session = std::ranges::find(verbs(), "session", [](const Verb* verb) { return verb->name; });
-  const int code = (*session)->run({"start", manifest, "--foreground", "--db", order.database.string(),
-                                    "--output-folder", fs::path(manifest).replace_extension("").string()});
-  if (code != 0) fmt::print(stderr, "the session ended with exit code {}: what it found is used\n", code);
-}
-
 /// Gives every entry its kernel. What has none is named, and tuned where --tune asks for that.
 void find_kernels(const Flags& flags, app::PackageOrder& order) {
   std::vector<app::PackageEntry> missing = app::without_kernel(order);
   if (missing.empty()) return;
-  const std::string manifest = write_manifest(flags, missing);
+  constexpr int kMinutes = 60;  // chosen: an hour finds most of what templates have
+  const std::string manifest = write_tuning_manifest(flags.output, missing, flags.device,
+                                                     flags.tune_minutes > 0 ? flags.tune_minutes : kMinutes);
   const std::string where = flags.device.empty() ? "" : fmt::format(" for {}", flags.device);
   fmt::print(stderr, "no verified kernel{} is in {} of:\n{}\n", where, order.database.string(),
-             missing_text(missing));
+             entries_text(missing));
   if (flags.tune_minutes == 0) {
     fmt::print(stderr,
                "{} has a session that tunes them (--tune MINUTES runs it); then build again:\n"
@@ -170,9 +140,9 @@ void find_kernels(const Flags& flags, app::PackageOrder& order) {
                manifest, manifest);
     return;
   }
-  tune(manifest, order);
+  run_tuning_session(manifest, order.database);
   missing = app::without_kernel(order);
-  if (!missing.empty()) fmt::print(stderr, "still without a kernel:\n{}\n", missing_text(missing));
+  if (!missing.empty()) fmt::print(stderr, "still without a kernel:\n{}\n", entries_text(missing));
 }
 
 }  // namespace

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/kernel_library/package_reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/evaluate/kernel_choice.h"
+#include "core/error.h"
+#include "core/text/file.h"
+#include "db/database.h"
+#include "db/read/table_rows.h"
+
+namespace ak::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kKeyLimit{60'000};
+constexpr std::string_view kPackageFormat = "alphakernel.kernel_library";
+
+/// library.json of the one package in the folder.
+fs::path description_file(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (fs::exists(entry.path() / "library.json")) found.push_back(entry.path() / "library.json");
+  if (found.size() != 1)
+    fail(ExitCode::bad_input,
+         "{} has no package: expected the folder that `alphakernel library build --output` wrote, with "
+         "library.json in a folder below it",
+         folder.string());
+  return found.front();
+}
+
+Json read_description(const fs::path& file) {
+  Json json = try_parse_json(read_file(file));
+  if (!json.is_object() || json.value("format", "") != kPackageFormat)
+    fail(ExitCode::bad_input, "{} is no \"{}\"", file.string(), kPackageFormat);
+  if (json.value("format_version", 1) != 1)
+    fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads 1: update AlphaKernel",
+         file.string(), json.at("format_version").dump());
+  return json;
+}
+
+/// The row that it was packed from; the database has to have it.
+RowId variant_of(const PackagedKernel& kernel, const fs::path& database) {
+  const Json& measured = kernel.description.at("measured");
+  if (measured.is_null()) return 0;
+  if (!measured.contains("key"))
+    fail(ExitCode::bad_input,
+         "{} was packed by a version that kept neither keys nor images: build the library again",
+         kernel.name);
+  const RowId variant = measured.at("variant");
+  if (!fs::exists(database) || key_of_variant(database, variant) != measured.at("key").get<std::string>())
+    fail(ExitCode::bad_input,
+         "{} is not in {}: this package was built from another database; name that one with --db",
+         kernel.name, database.string());
+  return variant;
+}
+
+void read_kernel(PackagedKernel& kernel, const fs::path& source, const std::vector<fs::path>& problems,
+                 const fs::path& database) {
+  const codegen::Problem problem =
+      problem_of_package(problems, kernel.description.at("algorithm").get<std::string>());
+  kernel.problem = codegen::instantiate(
+      problem, codegen::choose_params(problem, param_texts(kernel.description.at("params"))));
+  const KernelChoice choice = kernel.variant > 0 ? kernel_of_variant(database, std::to_string(kernel.variant))
+                                                 : kernel_of_file(source.string());
+  kernel.candidate = choice.candidate;
+}
+
+void read_times(PackagedKernel& kernel) {
+  const Json& measured = kernel.description.at("measured");
+  if (measured.is_null()) return;
+  for (const Json& time : measured.at("times")) {
+    kernel.stored_us[time.at("shape")] = time.at("median_us");
+    kernel.estimated = time.at("estimated");
+  }
+}
+
+PackagedKernel kernel_of(const Json& description, const fs::path& package,
+                         const std::vector<fs::path>& problems, const fs::path& database) {
+  PackagedKernel kernel;
+  kernel.description = description;
+  kernel.name = description.at("name");
+  kernel.variant = variant_of(kernel, database);
+  read_times(kernel);
+  try {
+    read_kernel(kernel, package / "kernels" / (kernel.name + ".cu"), problems, database);
+  } catch (const Error& fault) {
+    if (fault.code() == ExitCode::database) throw;
+    kernel.fault = fault.what();
+  }
+  return kernel;
+}
+
+std::string device_of(const ReadPackage& package) {
+  for (const PackagedKernel& kernel : package.kernels)
+    if (const Json& measured = kernel.description.at("measured"); !measured.is_null())
+      return measured.at("device");
+  return "";
+}
+
+}  // namespace
+
+std::map<std::string, std::string> param_texts(const Json& params) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : params.items())
+    texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return texts;
+}
+
+codegen::Problem problem_of_package(const std::vector<fs::path>& folders, const std::string& name) {
+  for (const fs::path& folder : folders)
+    if (codegen::Problem problem = codegen::load_problem(folder); problem.name == name) return problem;
+  return codegen::load_problem(codegen::find_problem(name));
+}
+
+std::string key_of_variant(const fs::path& database, RowId variant) {
+  const db::Table found = db::query(database, "SELECT variant_hash FROM variants WHERE id = :variant", 1,
+                                    kKeyLimit, {{"variant", variant}});
+  const auto rows = db::rows_of(found);
+  return rows.empty() ? "" : rows.front().text("variant_hash");
+}
+
+ReadPackage read_package(const fs::path& folder, const std::vector<fs::path>& problems,
+                         const fs::path& database) {
+  const fs::path file = description_file(folder);
+  ReadPackage package{
+      .folder = folder, .description = read_description(file), .name = {}, .device = {}, .kernels = {}};
+  try {
+    package.name = package.description.at("name");
+    for (const Json& one : package.description.at("operators"))
+      package.kernels.push_back(kernel_of(one, file.parent_path(), problems, database));
+    package.device = device_of(package);
+  } catch (const Json::exception& broken) {
+    fail(ExitCode::bad_input, "{} lacks a field, or has one of another type: {}", file.string(),
+         broken.what());
+  }
+  return package;
+}
+
+}  // namespace ak::app

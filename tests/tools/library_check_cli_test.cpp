@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A package of kernels that is measured again, on the CPU device, whose costs do not vary.
+#include <catch2/catch.hpp>
+
+#include "app/kernel_library/library_repair.h"
+#include "core/text/file.h"
+#include "core/text/json.h"
+#include "tests/support/sandbox.h"
+
+using namespace ak;
+using namespace ak::testing;
+
+namespace {
+
+/// The head that every kernel of a package has: which problem it is of.
+std::string kernel_text(const std::string& body) {
+  return "/* alphakernel\n{\"problem\": \"vector_add\", \"params\": {\"dtype\": \"float32\"},\n"
+         " \"launches\": [{\"kernel\": \"add\", \"grid\": [\"ceil_div(N, 256)\"], \"block\": [256], "
+         "\"args\": [\"a\", \"b\", \"c\", {\"i64\": \"N\"}]}]}\n*/\n"
+         "__global__ void add(const float* a, const float* b, float* c, long long n) {\n" +
+         body + "}\n";
+}
+
+const std::string kAdd =
+    "  const long long i = blockIdx.x * 256LL + threadIdx.x;\n  if (i < n) c[i] = a[i] + b[i];\n";
+
+/// A kernel that the CPU device has timed, packed.
+struct PackedSandbox : Sandbox {
+  const std::string dist = (folder / "dist").string();
+  const std::string description = dist + "/made_ops/library.json";
+
+  PackedSandbox() {
+    const std::string file = write("add.cu", kernel_text(kAdd));
+    const ProgramResult evaluated = run({"evaluate", file, "--device", "emulator", "--unaudited", "--json"});
+    INFO(evaluated.out << evaluated.err);
+    REQUIRE(evaluated.exit_code == 0);
+    variant = query("SELECT id FROM variants");
+    variant.erase(variant.find_last_not_of("\r\n") + 1);
+    pack({"add=" + variant});
+  }
+
+  void pack(const std::vector<std::string>& kernels) {
+    std::vector<std::string> arguments{"library", "build",  "--name", "made_ops", "--output",
+                                       dist,      "--arch", "sm_90a", "--force"};
+    for (const std::string& kernel : kernels) arguments.insert(arguments.end(), {"--kernel", kernel});
+    const ProgramResult built = run(arguments);
+    INFO(built.out << built.err);
+    REQUIRE(built.exit_code == 0);
+  }
+
+  /// Changes what library.json says of how the first operator was measured.
+  void change_measured(const std::function<void(Json&)>& change) const {
+    Json json = parse_json(read_file(description));
+    change(json["operators"][0]["measured"]);
+    write_file_atomically(description, json.dump());
+  }
+
+  ProgramResult check(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"library", "check", dist, "--device", "emulator", "--unaudited"});
+    return run(more);
+  }
+
+  std::string variant;
+};
+
+void scale_times(Json& measured, double factor) {
+  for (Json& time : measured["times"]) time["median_us"] = time["median_us"].get<double>() * factor;
+}
+
+}  // namespace
+
+TEST_CASE("a package in which nothing changed is fine, and says what was compared") {
+  PackedSandbox box;
+  const ProgramResult text = box.check();
+  INFO(text.out << text.err);
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("no regression in") != std::string::npos);
+  const Json json = parse_json(box.check({"--json"}).out);
+  CHECK(json["regressed"].empty());
+  CHECK(json["comparisons"] > 0);
+  for (const Json& row : json["shapes"]) {
+    CHECK(row["operator"] == "add");
+    CHECK(row["verdict"] == "fine");
+    CHECK(row["stored_us"] == row["now_us"]);
+  }
+}
+
+TEST_CASE(
+    "a kernel that costs five per cent more than when it was packed is named, one of one per cent is not") {
+  PackedSandbox box;
+  box.change_measured([](Json& measured) { scale_times(measured, 1 / 1.01); });
+  CHECK(box.check().exit_code == 0);
+  box.change_measured([](Json& measured) { scale_times(measured, 1.01 / 1.05); });
+  const ProgramResult slower = box.check();
+  INFO(slower.out << slower.err);
+  CHECK(slower.exit_code == code(ExitCode::expectation));
+  CHECK(slower.out.find("it costs 5.0 % more than when it was packed") != std::string::npos);
+  CHECK(slower.out.find("regressions: add") != std::string::npos);
+}
+
+TEST_CASE("a check leaves its measurements in the database") {
+  PackedSandbox box;
+  REQUIRE(box.check().exit_code == 0);
+  CHECK(box.query("SELECT count(*) FROM searches WHERE command LIKE 'library check%'").starts_with("1"));
+}
+
+TEST_CASE("a kernel that no longer assembles is named, and the others are checked") {
+  PackedSandbox box;
+  box.pack({"add=" + box.variant, "sum=" + box.write("sum.cu", kernel_text("  // another\n" + kAdd))});
+  write_file_atomically(box.dist + "/made_ops/kernels/sum.cu", kernel_text("  no_such_function();\n"));
+  const ProgramResult result = box.check({"--json"});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == code(ExitCode::expectation));
+  const Json json = parse_json(result.out);
+  CHECK(json["regressed"] == Json::array({"sum"}));
+  for (const Json& row : json["shapes"])
+    if (row["operator"] == "sum")
+      CHECK(row["reason"].get<std::string>().find("no_such_function") != std::string::npos);
+}
+
+TEST_CASE("what is no package of this database and this device is refused with what is wrong") {
+  PackedSandbox box;
+  const auto refused = [](const ProgramResult& result, ExitCode expected, const std::string& words) {
+    INFO(result.out << result.err);
+    CHECK(result.exit_code == code(expected));
+    CHECK(result.err.find(words) != std::string::npos);
+  };
+  refused(box.run({"library", "check", (box.folder / "nothing").string()}), ExitCode::bad_input,
+          "has no package");
+  refused(box.check({"--operator", "mul"}), ExitCode::usage, "has no operator mul; it has add");
+  refused(box.check({"--db", (box.folder / "other.db").string()}), ExitCode::bad_input, "another database");
+  box.change_measured([](Json& measured) { measured["device"] = "NVIDIA H200"; });
+  refused(box.check(), ExitCode::environment, "was measured on NVIDIA H200");
+  box.change_measured([](Json& measured) { measured.erase("key"); });
+  refused(box.check(), ExitCode::bad_input, "build the library again");
+  write_file_atomically(box.description, "{\"format\": \"something\"}");
+  refused(box.check(), ExitCode::bad_input, "is no \"alphakernel.kernel_library\"");
+  write_file_atomically(
+      box.description,
+      R"({"format": "alphakernel.kernel_library", "name": "x", "operators": [{"name": 1}]})");
+  refused(box.check(), ExitCode::bad_input, "lacks a field");
+}
+
+TEST_CASE("a package that nobody measured has nothing to compare, which is no success") {
+  PackedSandbox box;
+  box.change_measured([](Json& measured) { measured = nullptr; });
+  const ProgramResult result = box.check();
+  CHECK(result.exit_code == code(ExitCode::environment));
+  CHECK(result.err.find("nothing of made_ops could be compared") != std::string::npos);
+}
+
+TEST_CASE("the package keeps its machine code, and no folder of this machine in it") {
+  PackedSandbox box;
+  const std::string image = read_file(box.dist + "/images/add.sm_90a.json");
+  CHECK(parse_json(image)["build"]["kernels"].size() == 1);
+  CHECK(image.find(box.folder.path().string()) == std::string::npos);
+}
+
+TEST_CASE("a package that is made again has a version that pip takes for newer") {
+  CHECK(app::next_version("1.0") == "1.0.post1");
+  CHECK(app::next_version("1.0.post9") == "1.0.post10");
+  CHECK(app::next_version("1.0.posts") == "1.0.posts.post1");
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/setup/arguments.h"
+
+namespace ak::tools {
+
+/// `alphakernel library check`.
+int check_packaged_library(const app::Arguments& arguments);
+
+}  // namespace ak::tools

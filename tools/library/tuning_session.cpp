@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/library/tuning_session.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/text/file.h"
+#include "tools/verb.h"
+
+namespace ak::tools {
+
+namespace fs = std::filesystem;
+
+std::string entries_text(const std::vector<app::PackageEntry>& entries) {
+  std::vector<std::string> texts;
+  for (const app::PackageEntry& entry : entries) {
+    std::string params;
+    for (const auto& [name, value] : entry.params) params += fmt::format(" {}={}", name, value);
+    texts.push_back(fmt::format("  {}: {}{}", entry.name, entry.problem, params));
+  }
+  return fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+std::string write_tuning_manifest(const std::string& package, const std::vector<app::PackageEntry>& entries,
+                                  const std::string& arch, int minutes) {
+  fs::path file = fs::path(package).lexically_normal();
+  if (!file.has_filename()) file = file.parent_path();
+  file += ".tune.json";
+  write_file_atomically(file, app::tuning_manifest(entries, arch, minutes).dump(2) + "\n");
+  return file.string();
+}
+
+void run_tuning_session(const std::string& manifest, const fs::path& database) {
+  const auto session = std::ranges::find(verbs(), "session", [](const Verb* verb) { return verb->name; });
+  const int code = (*session)->run({"start", manifest, "--foreground", "--db", database.string(),
+                                    "--output-folder", fs::path(manifest).replace_extension("").string()});
+  if (code != 0) fmt::print(stderr, "the session ended with exit code {}: what it found is used\n", code);
+}
+
+}  // namespace ak::tools
