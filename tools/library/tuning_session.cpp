@@ -34,8 +34,11 @@ std::string write_tuning_manifest(const std::string& package, const std::vector<
 
 void run_tuning_session(const std::string& manifest, const fs::path& database) {
   const auto session = std::ranges::find(verbs(), "session", [](const Verb* verb) { return verb->name; });
-  const int code = (*session)->run({"start", manifest, "--foreground", "--db", database.string(),
-                                    "--output-folder", fs::path(manifest).replace_extension("").string()});
+  const fs::path folder = fs::path(manifest).replace_extension("");
+  std::error_code error;
+  fs::create_directories(folder, error);  // where it cannot be made the session says so
+  const int code = (*session)->run(
+      {"start", manifest, "--foreground", "--db", database.string(), "--output-folder", folder.string()});
   if (code != 0) fmt::print(stderr, "the session ended with exit code {}: what it found is used\n", code);
 }
 
