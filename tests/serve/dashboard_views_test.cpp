@@ -118,6 +118,27 @@ TEST_CASE("a session of the recorded week shows its searches and the commands th
   CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("alphakernel session resume 1"));
 }
 
+TEST_CASE("what models expected of their changes stands next to what came of it, by model and by change") {
+  Sandbox box;
+  unpack(box, "gunzip -c", "2026-11-22_h200_llm_sessions/sessions.db.gz");
+  const Dashboard dashboard(box);
+  CHECK_THAT(body_of(dashboard, "/insights"), Catch::Contains("No model has said what it expects"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"), !Catch::Contains("What models expected"));
+  db::Connection(box.folder / "ak.db", db::OpenMode::create)
+      .execute(
+          "INSERT INTO hypotheses (uid, proposal_id, change, reason, expected_speedup, measured_speedup) "
+          "SELECT randomblob(16), p.id, 'wider <loads>', 'half of each sector is not used', 3, 1.5 FROM "
+          "proposals p JOIN evaluations e ON e.proposal_id = p.id WHERE p.search_id = 1 AND "
+          "p.llm_call_id IS NOT NULL AND e.status = 'ok' ORDER BY p.id LIMIT 1");
+  const auto shows = Catch::Contains("wider &lt;loads&gt;") && Catch::Contains(">partly<");
+  const std::string page = body_of(dashboard, "/insights");
+  CHECK_THAT(page, shows && Catch::Contains("data-label=\"measured over expected\">0.50×") &&
+                       Catch::Contains("Measured over expected speedup") &&
+                       !Catch::Contains("No model has said what it expects"));
+  CHECK_THAT(body_of(dashboard, "/insights?q=tiles"), !Catch::Contains("wider &lt;loads&gt;"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"), shows);
+}
+
 /// A load of the PTX between a <span> that names the line and its end.
 bool has_load_with_its_line(std::string_view page) {
   constexpr std::string_view kSpan = "<span data-line=\"";
