@@ -118,6 +118,25 @@ TEST_CASE("a session of the recorded week shows its searches and the commands th
   CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("alphakernel session resume 1"));
 }
 
+TEST_CASE("a session that shares out by headroom shows its rounds, and a search its verdict") {
+  Sandbox box;
+  unpack(box, "xz -dc", "2026-11-22_h200_week/week.db.xz");
+  const Dashboard dashboard(box);
+  CHECK_THAT(body_of(dashboard, "/sessions"), !Catch::Contains("Who went on"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"), !Catch::Contains("Verdict: "));
+  db::Connection connection(box.folder / "ak.db", db::OpenMode::create);
+  connection.execute(
+      "INSERT INTO session_rounds (session_search_id, number, minutes, closes, why) SELECT min(id), 1, 30, "
+      "0, "
+      "'the limit leaves <38> % of its time' FROM session_searches");
+  connection.execute("UPDATE searches SET verdict = 'stuck', headroom = 0.38 WHERE id = 1");
+  CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("Who went on in which round, and why") &&
+                                                  Catch::Contains("leaves &lt;38&gt; %") &&
+                                                  Catch::Contains(">stuck<"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"),
+             Catch::Contains("Verdict: stuck, at most 38 % of its time is left to gain."));
+}
+
 TEST_CASE("what models expected of their changes stands next to what came of it, by model and by change") {
   Sandbox box;
   unpack(box, "gunzip -c", "2026-11-22_h200_llm_sessions/sessions.db.gz");

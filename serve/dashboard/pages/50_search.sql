@@ -5,6 +5,7 @@
 --
 -- @search The search
 SELECT s.id AS search, d.name AS definition, dev.name AS device, dev.kind AS device_kind, s.arch, s.status, s.reason,
+       iif(s.verdict IS NULL, NULL, 'Verdict: ' || s.verdict || coalesce(printf(', at most %.2g %% of its time is left to gain', 100 * s.headroom), '') || '.') AS verdict,
        s.proposer, s.strategy, s.seed, s.started_at, s.ended_at,
        (julianday(coalesce(s.ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = s.id)))
         - julianday(s.started_at)) * 1440 AS minutes,
