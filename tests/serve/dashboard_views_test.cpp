@@ -149,13 +149,16 @@ TEST_CASE("what models expected of their changes stands next to what came of it,
           "SELECT randomblob(16), p.id, 'wider <loads>', 'half of each sector is not used', 3, 1.5 FROM "
           "proposals p JOIN evaluations e ON e.proposal_id = p.id WHERE p.search_id = 1 AND "
           "p.llm_call_id IS NOT NULL AND e.status = 'ok' ORDER BY p.id LIMIT 1");
-  const auto shows = Catch::Contains("wider &lt;loads&gt;") && Catch::Contains(">partly<");
+  const auto shows = [](const std::string& page) {
+    CHECK_THAT(page, Catch::Contains("wider &lt;loads&gt;") && Catch::Contains(">partly<"));
+  };
   const std::string page = body_of(dashboard, "/insights");
-  CHECK_THAT(page, shows && Catch::Contains("data-label=\"measured over expected\">0.50×") &&
+  shows(page);
+  CHECK_THAT(page, Catch::Contains("data-label=\"measured over expected\">0.50×") &&
                        Catch::Contains("Measured over expected speedup") &&
                        !Catch::Contains("No model has said what it expects"));
   CHECK_THAT(body_of(dashboard, "/insights?q=tiles"), !Catch::Contains("wider &lt;loads&gt;"));
-  CHECK_THAT(body_of(dashboard, "/search?search=1"), shows);
+  shows(body_of(dashboard, "/search?search=1"));
 }
 
 /// A load of the PTX between a <span> that names the line and its end.
