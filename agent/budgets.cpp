@@ -33,6 +33,10 @@ constexpr std::array kBudgets{
     BudgetRow{
         "little left to gain",
         [](const Budgets& b, const Spent& s) { return b.least_gain && s.gain && *s.gain <= *b.least_gain; }},
+    BudgetRow{"at the limit",
+              [](const Budgets& b, const Spent& s) {
+                return b.least_headroom && s.headroom && *s.headroom <= *b.least_headroom;
+              }},
     BudgetRow{"token budget",
               [](const Budgets& b, const Spent& s) {
                 return b.max_tokens && s.tokens > 0 && s.tokens >= *b.max_tokens;

@@ -18,8 +18,9 @@ struct Spent {
   std::int64_t tokens = 0;
   double cost_usd = 0;
   std::chrono::steady_clock::duration wall{};
-  std::optional<double> best_ns;  ///< score of the champion
-  std::optional<double> gain;     ///< RemainingGain::high of what is searched; nothing: not known
+  std::optional<double> best_ns;   ///< score of the champion
+  std::optional<double> gain;      ///< RemainingGain::high of what is searched; nothing: not known
+  std::optional<double> headroom;  ///< headroom_of() the score; nothing: not known
 };
 
 /// Adds one completed evaluation to `spent`.

@@ -33,6 +33,8 @@ struct Budgets {
   std::optional<double> target_ns;       ///< stop when the score is at most this
   std::optional<std::int64_t> patience;  ///< evaluations in a row after which none took the lead
   std::optional<double> least_gain;      ///< stop when RemainingGain::high is at most this
+  std::optional<double>
+      least_headroom;  ///< stop when the device's limit leaves this share of the score at most
 };
 
 struct Progress {
@@ -75,6 +77,8 @@ struct LoopOptions {
   std::string strategy = "random";
   std::uint64_t seed = 0;
   Budgets budgets;
+  /// Of the whole search: where `budgets` are used up and these are not, it pauses, and goes on in another call.
+  std::optional<Budgets> whole_budgets = {};
   std::optional<double> limit_ns = {};  ///< no score is below it; nothing: not known
   int held_out_shapes = 6;              ///< checked when the search has ended; two or three of each range
   std::optional<std::uint64_t>
@@ -182,7 +186,8 @@ struct LoopResult {
       start;                ///< evaluation of the first template's default point (baseline of the report)
   std::string stop_reason;  ///< "space exhausted", "target reached", "evaluation budget", ...
   bool interrupted = false;
-  bool suspended = false;  ///< it waits for answers, and goes on in another process of its session
+  bool suspended = false;  ///< it waits for answers or pauses, and goes on in another call of its session
+  bool paused = false;     ///< it is suspended as LoopOptions::budgets were used up, and not for answers
   std::string source_end;  ///< why the source ended before the search did; empty: it did not
   bool source_never_answered = false;  ///< it has ended without a single answer
   HeldOutReport held_out;

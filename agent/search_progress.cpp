@@ -26,8 +26,13 @@ bool SearchProgress::should_stop(std::optional<double> best_ns) {
   // What a source may still write is in no space.
   if (result_.progress.gain && !context_.source_works()) counted.gain = result_.progress.gain->high;
   if (context_.options.replaying && context_.options.replaying()) counted.wall = {};
+  counted.headroom = headroom_of(best_ns, context_.options.limit_ns);
   const auto reached = budget_reached(context_.options.budgets, counted);
-  if (reached && !result_.interrupted) result_.stop_reason = *reached;
+  if (reached && !result_.interrupted) {
+    const auto& whole = context_.options.whole_budgets;
+    result_.paused = result_.suspended = whole && !budget_reached(*whole, counted);
+    result_.stop_reason = result_.paused ? "paused" : *reached;
+  }
   return reached || result_.interrupted;
 }
 

@@ -14,6 +14,7 @@
 #include "core/llm.h"
 #include "core/prediction.h"
 #include "core/remaining_gain.h"
+#include "core/search_verdict.h"
 
 namespace ak {
 
@@ -133,6 +134,8 @@ class VariantStore {
   virtual void note_pool(RowId, const PoolReport&) {}
   /// What a search could still gain when so many evaluations had ended. Stored with the next commit or the search's end.
   virtual void note_gain(RowId, const GainRecord&) {}
+  /// How good the result is of a search that has ended.
+  virtual void note_verdict(RowId, const SearchVerdict&) {}
   /// `status`: "finished", "stopped", "suspended", "failed"; `reason` in words: which budget or why.
   virtual void end_search(RowId search, std::string_view status, std::string_view reason,
                           std::optional<RowId> best_variant) = 0;

@@ -141,6 +141,7 @@ void print_summary(const app::SearchRun& search, const app::SearchOutcome& outco
   print_unmeasured(loop.progress);
   print_best_point(loop);
   if (loop.progress.gain) fmt::print("  {}\n", app::gain_text(*loop.progress.gain));
+  if (!run.verdict.empty()) fmt::print("  verdict: {}\n", run.verdict);
   if (outcome.set)
     for (const std::string& line : app::set_lines(*outcome.set)) fmt::print("{}\n", line);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));

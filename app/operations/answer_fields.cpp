@@ -417,7 +417,8 @@ std::vector<Field> session_fields() {
                             maybe(integer("search", "number in the database")),
                             integer("evaluations", "candidates tried"),
                             integer("verified", "of these, those that passed all gates"),
-                            number("spent_s", "so far", "s")} +
+                            number("spent_s", "so far", "s"),
+                            maybe(text("verdict", "how good its result is: at the limit, stuck or budget"))} +
                          score_fields() +
                          Fields{maybe(real("speedup", "times as fast as the baseline")),
                                 maybe(text("baseline", "its name")), maybe(real("left_s", "at most", "s"))})),

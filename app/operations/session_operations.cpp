@@ -57,6 +57,7 @@ Json search_status(const Json& run) {
             {"reason", run["reason"]},     {"evaluations", run["evaluations"]},
             {"verified", run["verified"]}, {"spent_s", run["spent_s"]}};
   const bool emulated = run["emulated"].get<bool>();
+  if (!run["verdict"].is_null()) json["verdict"] = run["verdict"];
   if (!run["search"].is_null()) json["search"] = run["search"];
   if (!run["best_ns"].is_null())
     json[emulated ? "emulated_cost_us" : "score_us"] = rounded(run["best_ns"].get<double>() / 1e3);

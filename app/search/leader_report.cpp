@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,16 @@ std::optional<profiler::DurationCheck> duration_check_of(const Profile& profile,
   return std::nullopt;
 }
 
+/// The most that counters promise of any shape. What is a guess, or not counted, promises nothing.
+void note_promise(const profiler::Analysis& analysis, std::optional<double>& headroom) {
+  if (analysis.basis != "counters" || !analysis.bottleneck.sure || analysis.bottleneck.name == "unclear")
+    return;
+  double at_most = analysis.bottleneck.at_most;
+  for (const profiler::Finding& other : analysis.others)
+    if (other.sure) at_most = std::max(at_most, other.at_most);
+  headroom = std::max(headroom.value_or(0), 1 - 1 / std::max(1.0, at_most));
+}
+
 /// What limits the leader, workload by workload, and whether counters bear its times out.
 void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome& outcome) {
   if (!outcome.loop.best) return;
@@ -55,7 +66,10 @@ void judge_leader(const SearchRun& run, const DeviceFacts& device, SearchOutcome
         judge_profile(profile, *run.problem, best.request.candidate, best.result, device, best.request.arch);
     const std::string text = bottleneck_text(profile.workload, launches);
     if (!text.empty()) outcome.summary.bottlenecks.push_back(text);
-    if (const auto* most = profiler::longest(launches)) outcome.bottleneck = most->analysis.bottleneck.name;
+    if (const auto* most = profiler::longest(launches)) {
+      outcome.bottleneck = most->analysis.bottleneck.name;
+      note_promise(most->analysis, outcome.counters_headroom);
+    }
     Json shown = {{"profile", profiler::profile_json(profile, launches)},
                   {"analysis", profiler::analysis_json(launches)}};
     if (const auto cross_check = duration_check_of(profile, best.result)) {

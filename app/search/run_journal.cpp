@@ -134,6 +134,10 @@ class JournalStore final : public VariantStore {
   void note_pool(RowId search, const PoolReport& report) override { store_.note_pool(search, report); }
   void note_gain(RowId search, const GainRecord& record) override { store_.note_gain(search, record); }
 
+  void note_verdict(RowId search, const SearchVerdict& verdict) override {
+    store_.note_verdict(search, verdict);
+  }
+
   void note_told(RowId evaluation, const TellRecord& told) override {
     if (!replayed_.contains(evaluation)) store_.note_told(evaluation, told);
   }

@@ -250,6 +250,12 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
   json["profiles"] = outcome.profiles;
   json["baselines"] = baselines_json(outcome.baselines);
   if (search.port) json["ported"] = port_json(*search.port, outcome.summary.parts.ported);
+  if (const auto& verdict = outcome.verdict)
+    json["verdict"] = {{"verdict", verdict->verdict},
+                       {"headroom", verdict->headroom ? Json(*verdict->headroom) : Json()},
+                       {"limited_by", verdict->limited_by}};
+  else
+    json["verdict"] = nullptr;
   json["profile_note"] = loop.profile.note;
   if (outcome.set) json["set"] = set_json(*outcome.set);
   json["model"] = model_json(search, loop);

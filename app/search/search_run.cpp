@@ -59,6 +59,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.strategy = run.strategy;
   options.seed = run.seed;
   options.budgets = run.budgets;
+  options.whole_budgets = run.whole_budgets;
   options.search_tunables = run.tune && run.proposer != "llm";
   options.confirm = run.confirm;
   options.confirm_devices = run.target.confirm_devices;
@@ -70,7 +71,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                     .proposer = run.proposer,
                     .strategy = run.strategy,
                     .seed = run.seed,
-                    .budgets = to_json(run.budgets),
+                    .budgets = to_json(run.whole_budgets.value_or(run.budgets)),
                     .version = AK_VERSION,
                     .audited = run.audited,
                     .resumed = run.resume,
@@ -222,6 +223,18 @@ KernelBaselines leader_in_turns(const SearchRun& run, const Config& config, cons
   return found;
 }
 
+/// Kept with the search where it has an end of its own.
+void judge_end(const SearchRun& run, VariantStore& store, SearchOutcome& outcome) {
+  const agent::LoopResult& loop = outcome.loop;
+  if (loop.interrupted || loop.suspended || !loop.best || !loop.best->result.score_ns) return;
+  outcome.verdict = verdict_of({.reason = loop.stop_reason,
+                                .limit_headroom = headroom_of(loop.best->result.score_ns, limit_of(run)),
+                                .counters_headroom = outcome.counters_headroom,
+                                .gain = loop.progress.gain});
+  outcome.summary.verdict = verdict_text(*outcome.verdict);
+  store.note_verdict(loop.search, *outcome.verdict);
+}
+
 }  // namespace
 
 Json to_json(const agent::Budgets& b) {
@@ -234,6 +247,7 @@ Json to_json(const agent::Budgets& b) {
   if (b.target_ns) json["target_ns"] = *b.target_ns;
   if (b.patience) json["patience"] = *b.patience;
   if (b.least_gain) json["least_gain"] = *b.least_gain;
+  if (b.least_headroom) json["least_headroom"] = *b.least_headroom;
   return json;
 }
 
@@ -280,6 +294,7 @@ SearchOutcome run_search(const SearchRun& run, const Config& config, VariantStor
   outcome.baselines = leader_in_turns(run, config, outcome.loop, view, stop);
   view.close();
   report_leader(run, device, outcome);
+  judge_end(run, store, outcome);
   reporter.finish(outcome.loop);
   if (!run.database.empty() && outcome.summary.executed) learn_from(run, scope, outcome);
   return outcome;

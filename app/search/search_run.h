@@ -42,7 +42,8 @@ struct SearchRun {
   std::vector<agent::EarlierSearches> earlier;  ///< agent::LoopOptions::earlier
   std::optional<Port> port;                     ///< what `templates` begin with was ported
   agent::Budgets budgets;
-  std::string command;      ///< stored with the search
+  std::optional<agent::Budgets> whole_budgets = {};  ///< agent::LoopOptions::whole_budgets
+  std::string command;                               ///< stored with the search
   bool own_kernel = false;  ///< templates.front() is the user's: the baseline of the report
   bool one_by_one =
       false;  ///< one evaluation in flight and held-out shapes from `seed`: every run is the same
@@ -80,8 +81,10 @@ struct SearchRun {
 struct SearchOutcome {
   agent::LoopResult loop;
   codegen::RunSummary summary;
-  KernelBaselines baselines;   ///< of the leader, in turns
-  std::string bottleneck;      ///< of the leader, by name; empty where it was not profiled
+  KernelBaselines baselines;                     ///< of the leader, in turns
+  std::string bottleneck;                        ///< of the leader, by name; empty where it was not profiled
+  std::optional<double> counters_headroom = {};  ///< SearchEnd::counters_headroom of the leader
+  std::optional<SearchVerdict> verdict = {};  ///< nothing: it was interrupted, goes on, or nothing was timed
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
   std::shared_ptr<const SetReport> set = nullptr;  ///< where a set was asked for

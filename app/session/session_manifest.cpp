@@ -251,16 +251,22 @@ Json to_json(const SessionBudgets& budgets) {
   if (budgets.max_minutes) json["max_minutes"] = *budgets.max_minutes;
   if (budgets.max_tokens) json["max_tokens"] = *budgets.max_tokens;
   if (budgets.max_cost_usd) json["max_cost_usd"] = *budgets.max_cost_usd;
+  if (budgets.max_evaluations) json["max_evaluations"] = *budgets.max_evaluations;
+  if (budgets.steer) json["steer"] = true;
   return json;
 }
 
 SessionBudgets session_budgets_from(const JsonReader& at) {
-  at.only({"max_minutes", "max_tokens", "max_cost_usd", "min_free_mb", "least_free_mb",
-           "wait_for_device_minutes"});
+  at.only({"max_minutes", "max_evaluations", "max_tokens", "max_cost_usd", "steer", "min_free_mb",
+           "least_free_mb", "wait_for_device_minutes"});
   SessionBudgets budgets;
   if (const auto given = at.find("max_minutes")) budgets.max_minutes = quantity_in(*given, kMinutes);
   if (const auto given = at.find("max_tokens")) budgets.max_tokens = read_count(*given);
   if (const auto given = at.find("max_cost_usd")) budgets.max_cost_usd = quantity_in(*given, kDollars);
+  if (const auto given = at.find("max_evaluations")) budgets.max_evaluations = read_count(*given);
+  if (const auto given = at.find("steer")) budgets.steer = given->boolean();
+  if (budgets.steer && !budgets.max_minutes && !budgets.max_evaluations)
+    at.reject("'steer' shares out minutes and evaluations: give 'max_minutes' or 'max_evaluations', too");
   for (const char* key : {"least_free_mb", "min_free_mb"})  // the first is its name in older manifests
     if (const auto given = at.find(key)) budgets.min_free_mb = std::llround(quantity_in(*given, kMegabytes));
   if (const auto given = at.find("wait_for_device_minutes"))

@@ -16,6 +16,8 @@ inline constexpr int kMaxCompilations = 1'000;
 struct SessionBudgets {
   std::optional<double> max_minutes, max_cost_usd;
   std::optional<std::int64_t> max_tokens;
+  std::optional<std::int64_t> max_evaluations = {};
+  bool steer = false;  ///< minutes and evaluations go where there is most to gain (app/session/steering.h)
   std::int64_t min_free_mb = 256;       ///< of the database's disk: some thousand evaluations (chosen)
   double wait_for_device_minutes = 10;  ///< a driver that resets a GPU is back within minutes (chosen)
 };

@@ -24,12 +24,14 @@ void limit(std::optional<T>& own, double most) {
 }
 
 struct UsedBudget {
-  double minutes = 0, tokens = 0, cost_usd = 0;
+  double minutes = 0, evaluations = 0, tokens = 0, cost_usd = 0;
 };
 
-UsedBudget used_by(const db::Session& session) {
+UsedBudget used_by(const db::Session& session, bool done_alone = false) {
   UsedBudget totals;
   for (const db::SessionSearch& run : session.runs) {
+    if (done_alone && !run.is_done()) continue;
+    totals.evaluations += static_cast<double>(run.stats.evaluations);
     totals.minutes += static_cast<double>(run.stats.spent_ms) / 60'000;
     totals.tokens += static_cast<double>(run.stats.tokens);
     totals.cost_usd += run.stats.cost_usd;
@@ -44,6 +46,16 @@ double shares_of(const db::Session& session, bool of_models) {
   return shares;
 }
 
+void limit_spending(const db::Session& session, const db::SessionSearch& run, const SessionBudgets& budgets,
+                    const UsedBudget& used, agent::Budgets& own) {
+  if (run.model.empty()) return;
+  const double shares = shares_of(session, true);
+  if (budgets.max_tokens)
+    limit(own.max_tokens, part(static_cast<double>(*budgets.max_tokens), used.tokens, run.share, shares));
+  if (budgets.max_cost_usd)
+    limit(own.max_cost_usd, part(*budgets.max_cost_usd, used.cost_usd, run.share, shares));
+}
+
 }  // namespace
 
 agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& run,
@@ -54,12 +66,16 @@ agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& r
     const std::chrono::milliseconds most = time_limit(minutes * 60);
     own.max_wall = std::min(own.max_wall.value_or(most), most);
   }
-  if (run.model.empty()) return own;
-  const double shares = shares_of(session, true);
-  if (budgets.max_tokens)
-    limit(own.max_tokens, part(static_cast<double>(*budgets.max_tokens), used.tokens, run.share, shares));
-  if (budgets.max_cost_usd)
-    limit(own.max_cost_usd, part(*budgets.max_cost_usd, used.cost_usd, run.share, shares));
+  if (budgets.max_evaluations)
+    limit(own.max_evaluations, part(static_cast<double>(*budgets.max_evaluations), used.evaluations,
+                                    run.share, shares_of(session, false)));
+  limit_spending(session, run, budgets, used, own);
+  return own;
+}
+
+agent::Budgets share_of_tokens(const db::Session& session, const db::SessionSearch& run,
+                               const SessionBudgets& budgets, agent::Budgets own) {
+  limit_spending(session, run, budgets, used_by(session, true), own);
   return own;
 }
 
@@ -108,6 +124,7 @@ agent::Budgets budgets_from_json(const Json& json) {
   find("target_ns", budgets.target_ns);
   find("patience", budgets.patience);
   find("least_gain", budgets.least_gain);
+  find("least_headroom", budgets.least_headroom);
   std::optional<std::int64_t> wall_ms;
   find("max_wall_ms", wall_ms);
   if (wall_ms) budgets.max_wall = std::chrono::milliseconds(*wall_ms);

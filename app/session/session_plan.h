@@ -15,6 +15,11 @@ namespace ak::app {
 [[nodiscard]] agent::Budgets budgets_of(const db::Session& session, const db::SessionSearch& run,
                                         const SessionBudgets& budgets, agent::Budgets own);
 
+/// The same for tokens and money alone, which are shared once where searches pause: what those that are done left is for
+/// the others.
+[[nodiscard]] agent::Budgets share_of_tokens(const db::Session& session, const db::SessionSearch& run,
+                                             const SessionBudgets& budgets, agent::Budgets own);
+
 /// The session where its files have been copied to `folder`: what its searches name inside its old folder is there now.
 [[nodiscard]] db::Session moved(db::Session session, const std::filesystem::path& folder);
 /// The mailboxes of its searches that moved() named anew: two of one last name are told apart by where they were.

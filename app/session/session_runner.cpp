@@ -19,6 +19,7 @@
 #include "app/session/session_plan.h"
 #include "app/session/session_questions.h"
 #include "app/session/session_watch.h"
+#include "app/session/steering.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
@@ -67,6 +68,8 @@ class SessionRunner {
   /// Every search that is not done, or with `answered` every one that was suspended and has an answer by now. False when
   /// the session ends here.
   [[nodiscard]] bool run_all(bool answered);
+  /// Searches go on by turns, until none is left that could.
+  [[nodiscard]] bool run_by_turns();
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
   [[nodiscard]] bool has_answer(const db::SessionSearch& run);
@@ -88,6 +91,7 @@ class SessionRunner {
   Notifier notify_;
   End end_{.state = "finished", .reason = "", .code = 0};
   std::map<RowId, std::set<fs::path>> mailboxes_;  ///< of searches of the queue that this process began
+  std::set<RowId> left_out_;                       ///< searches that this process cannot go on with
   std::map<RowId, std::int64_t> tokens_before_;  ///< of searches that were suspended, when they were taken up
 };
 
@@ -95,6 +99,30 @@ bool no_time_left(const db::Session& session, const SessionBudgets& budgets) {
   std::int64_t spent_ms = 0;
   for (const db::SessionSearch& run : session.runs) spent_ms += run.stats.spent_ms;
   return budgets.max_minutes && static_cast<double>(spent_ms) >= *budgets.max_minutes * 60'000;
+}
+
+/// Nothing of the session is left for a search that has not begun.
+std::string used_up(const db::Session& session, const SessionBudgets& budgets) {
+  if (no_time_left(session, budgets)) return "the session had no time left";
+  std::int64_t evaluations = 0;
+  for (const db::SessionSearch& run : session.runs) evaluations += run.stats.evaluations;
+  return budgets.max_evaluations && evaluations >= *budgets.max_evaluations
+             ? "the session had no evaluations left"
+             : "";
+}
+
+/// Sets what a search may use in its round, and that it pauses then.
+void prepare_round(const db::Session& session, db::SessionSearch& run, const SessionBudgets& budgets,
+                   SearchRun& search) {
+  const agent::Budgets own = search.budgets;
+  search.budgets = budgets_of_round(session, run, budgets, own);
+  run.budgets = to_json(search.budgets);
+  limit_tokens(search);
+  // What goes on somewhere else has no journal to go on with.
+  if (run.rounds.back().closes || search.target.fell_back) return;
+  search.whole_budgets = search.budgets;
+  search.whole_budgets->max_evaluations = own.max_evaluations;
+  search.whole_budgets->max_wall = own.max_wall;
 }
 
 /// What a search begins with and may use is decided once, so that it continues as it began.
@@ -109,9 +137,13 @@ void SessionRunner::prepare(const db::Session& session, db::SessionSearch& run, 
     run.first_points =
         beginning_json(search.first_points, add_earlier_answers(generate.setup, generate.flags));
   }
-  if (run.budgets.is_null()) run.budgets = to_json(budgets_of(session, run, budgets_, search.budgets));
-  search.budgets = budgets_from_json(run.budgets);
-  limit_tokens(search);
+  if (!run.rounds.empty()) {
+    prepare_round(session, run, budgets_, search);
+  } else {
+    if (run.budgets.is_null()) run.budgets = to_json(budgets_of(session, run, budgets_, search.budgets));
+    search.budgets = budgets_from_json(run.budgets);
+    limit_tokens(search);
+  }
   run.stats.limit_ns = limit_ns(search);
   // What was begun on GPUs goes on with them, or not at all.
   if (!search.target.fell_back) search.session_search = run.id;
@@ -167,6 +199,7 @@ End SessionRunner::search(const db::Session& session, db::SessionSearch& run) {
     store_.begin_run(run);
   }
   const int code = report_search(generate->setup, outcome, start, report_.show);
+  if (outcome.loop.paused) return {"paused", "others go on", 0};
   if (outcome.loop.suspended)
     return {"suspended", awaited_answers(mailboxes_[run.id], search_name(database_, outcome.loop.search)),
             value(ExitCode::suspended)};
@@ -202,8 +235,10 @@ End SessionRunner::search_patiently(std::size_t index) {
 bool SessionRunner::run_one(std::size_t index) {
   const db::Session session = store_.read(id_);
   db::SessionSearch run = session.runs.at(index);
-  End end{"skipped", "the session had no time left", 0};
-  if (!no_time_left(session, budgets_)) {
+  // What has begun by turns is closed when nothing is left.
+  const bool begun_by_turns = !run.rounds.empty() && !run.budgets.is_null();
+  End end{"skipped", begun_by_turns ? "" : used_up(session, budgets_), 0};
+  if (end.reason.empty()) {
     report_.line(fmt::format("[{}/{}] {}: {}", index + 1, session.runs.size(), run.name,
                              generate_line(run.arguments)));
     end = search_patiently(index);
@@ -215,7 +250,8 @@ bool SessionRunner::run_one(std::size_t index) {
   run.exit_code = end.code;
   store_.end_run(run, run.is_done());
   if (end.state == "failed") print_stderr("error: {}: {}\n", run.name, end.reason);
-  notify_search(index);
+  if (!run.is_done() && run.state != "paused") left_out_.insert(run.id);
+  if (run.state != "paused") notify_search(index);
   // What waits for answers may be taken up again: end_suspended() looks at that.
   if (end.code != 0 && end.state != "suspended" && end_.code == 0) end_.code = end.code;
   // The next search would meet the same fate.
@@ -239,15 +275,33 @@ bool SessionRunner::has_answer(const db::SessionSearch& run) {
              mailboxes, [&](const fs::path& folder) { return agent::open_questions(folder, name).empty(); });
 }
 
+bool SessionRunner::run_by_turns() {
+  for (;;) {
+    const db::Session session = store_.read(id_);
+    const auto turn = next_turn(session, budgets_, left_out_);
+    if (!turn) return true;
+    if (turn->is_new) {
+      store_.add_round(session.runs.at(turn->run), turn->round);
+      report_.line(turn_text(session.runs.at(turn->run), turn->round));
+    }
+    if (watch_.stop() || !run_one(turn->run)) return false;
+    if (watch_.stop()) return false;
+  }
+}
+
 bool SessionRunner::run_all(bool answered) {
-  const std::size_t runs = store_.read(id_).runs.size();
+  const db::Session begun = store_.read(id_);
+  const bool by_turns = is_steered(begun, budgets_);
+  if (by_turns && !answered) return run_by_turns();
+  const std::size_t runs = begun.runs.size();
   for (std::size_t i = 0; i < runs; ++i) {
     const db::SessionSearch run = store_.read(id_).runs.at(i);
     if (run.is_done() || (answered && !has_answer(run))) continue;
     if (answered) tokens_before_[run.id] = run.stats.tokens;
+    left_out_.erase(run.id);
     if (watch_.stop() || !run_one(i)) return false;
   }
-  return true;
+  return !by_turns || run_by_turns();
 }
 
 /// What the searches left says how the session ended, where nothing stopped it.

@@ -77,6 +77,7 @@ Json run_json(const db::SessionSearch& run, bool alive) {
           {"evaluations_per_minute", or_null(rate_per_minute(run))},
           {"best_ns", or_null(f.best_ns)},
           {"emulated", run.emulated},
+          {"verdict", run.verdict.empty() ? Json() : Json(run.verdict)},
           {"baseline", f.baseline.empty() ? Json() : Json(f.baseline)},
           {"baseline_ns", or_null(f.baseline_ns)},
           {"limit_ns", or_null(f.limit_ns)},
@@ -98,6 +99,41 @@ void add_best(const db::SessionSearch& run, std::vector<std::string>& parts) {
     parts.push_back(fmt::format("{:.0f} % of the limit", 100 * *share));
 }
 
+/// Of all searches, in the order in which they had their turns.
+std::vector<std::pair<const db::SessionSearch*, const db::SessionRound*>> rounds_of(
+    const db::Session& session) {
+  std::vector<std::pair<const db::SessionSearch*, const db::SessionRound*>> rounds;
+  for (const db::SessionSearch& run : session.runs)
+    for (const db::SessionRound& round : run.rounds) rounds.emplace_back(&run, &round);
+  std::ranges::sort(rounds, {}, [](const auto& entry) { return entry.second->number; });
+  return rounds;
+}
+
+Json rounds_json(const db::Session& session) {
+  Json list = Json::array();
+  for (const auto& [run, round] : rounds_of(session))
+    list.push_back({{"round", round->number},
+                    {"name", run->name},
+                    {"evaluations", or_null(round->evaluations)},
+                    {"minutes", or_null(round->minutes)},
+                    {"closes", round->closes},
+                    {"why", round->why}});
+  return list;
+}
+
+std::string rounds_text(const db::Session& session) {
+  std::string text;
+  for (const auto& [run, round] : rounds_of(session)) {
+    std::vector<std::string> all;
+    if (round->evaluations) all.push_back(fmt::format("{} evaluations", *round->evaluations));
+    if (round->minutes) all.push_back(duration_text(60 * *round->minutes));
+    text += fmt::format("  round {:<3} {:<24} {} {}: {}\n", round->number, run->name,
+                        round->closes ? "ends with" : "goes on to", fmt::join(all, ", "),
+                        sanitize(round->why, 400));
+  }
+  return text;
+}
+
 std::string run_text(const db::SessionSearch& run, bool alive) {
   const db::SessionSearchStats& f = run.stats;
   const std::string state = run_state(run, alive);
@@ -111,6 +147,7 @@ std::string run_text(const db::SessionSearch& run, bool alive) {
     parts.push_back(duration_text(spent_s(run)));
     if (const auto left = seconds_left(run)) parts.push_back(duration_text(*left) + " left at most");
   }
+  if (!run.verdict.empty()) parts.push_back("verdict: " + sanitize(run.verdict, 60));
   if (!run.reason.empty() && run.reason != state) parts.push_back(sanitize(run.reason, 200));
   return fmt::format("  {:<24} {:<9} {}\n", run.name, state, fmt::join(parts, ", "));
 }
@@ -177,6 +214,7 @@ Json status_json(const db::Session& session, bool alive) {
                {"cost_usd", cost_json(totals.cost_usd, totals.price_known)},
                {"searches", Json::array()}};
   for (const db::SessionSearch& run : session.runs) json["searches"].push_back(run_json(run, alive));
+  json["rounds"] = rounds_json(session);
   return json;
 }
 
@@ -193,7 +231,7 @@ std::string status_text(const db::Session& session, bool alive) {
     text += fmt::format(" ({})", sanitize(session.reason, 200));
   text += "\n";
   for (const db::SessionSearch& run : session.runs) text += run_text(run, alive);
-  return text;
+  return text + rounds_text(session);
 }
 
 void watch_status(const std::vector<StoredSession>& sessions, std::chrono::milliseconds interval,

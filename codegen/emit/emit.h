@@ -38,9 +38,10 @@ struct RunSummary {
   std::vector<std::string> bottlenecks;      ///< what limits the champion, a sentence a profiled workload
   std::vector<std::string> duration_checks;  ///< its times as hardware counters saw them, the same
   std::vector<std::string> turns;            ///< the champion timed in turns with baselines, a sentence each
-  std::string energy;    ///< what a call of the champion takes; empty when there is nothing to say
-  std::string set;       ///< which kernel takes which shape, a section; empty: it is one kernel
-  std::string held_out;  ///< what the check on held-out shapes found; empty when there is nothing to say
+  std::string verdict = {};  ///< how good the result is, verdict_text(); empty: nothing is known of that
+  std::string energy;        ///< what a call of the champion takes; empty when there is nothing to say
+  std::string set;           ///< which kernel takes which shape, a section; empty: it is one kernel
+  std::string held_out;      ///< what the check on held-out shapes found; empty when there is nothing to say
   std::optional<PredictedScore> predicted;  ///< of the kernel on the target; nothing: nothing was predicted
   std::string ranking;     ///< on the CPU device: what ranked the candidates, and why; empty: nothing to say
   ExplanationParts parts;  ///< what was found out when the run had ended; empty before

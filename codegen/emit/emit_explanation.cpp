@@ -128,11 +128,12 @@ struct ExplanationWriter {
           run.evaluations, run.strategy);
     return fmt::format(
         "\nChosen by {}: of {} variants evaluated ({} verified) in {:.0f} s by the strategy {}, none that "
-        "passed every check was shown to be faster. The run ended because: {}.\n",
+        "passed every check was shown to be faster. The run ended because: {}.{}\n",
         run.predicted && run.emulated ? "predicted time, of those that it cannot tell apart by emulated cost"
         : run.emulated                ? "emulated cost"
                                       : "measurement, not by a model",
-        run.evaluations, run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason));
+        run.evaluations, run.verified, run.wall_s, run.strategy, markdown_cell(run.stop_reason),
+        run.verdict.empty() ? "" : fmt::format(" Its verdict is {}.", markdown_cell(run.verdict)));
   }
 
   /// Empty where nothing was measured.

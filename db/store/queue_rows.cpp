@@ -21,8 +21,14 @@ constexpr const char* kRuns = R"sql(
 SELECT id, name, priority, share, arguments, first_points, budgets, search_id, state, reason, exit_code, evaluations,
        verified, in_flight, tokens, cost_usd, best_ns, baseline, baseline_ns, limit_ns, spent_ms, model,
        NOT EXISTS (SELECT 1 FROM spend x WHERE x.search = session_searches.search_id AND x.unpriced_calls > 0) AS price_known,
+       (SELECT s.verdict FROM searches s WHERE s.id = search_id) AS verdict,
        (SELECT d.kind FROM searches s JOIN devices d ON d.id = s.device_id WHERE s.id = search_id) AS device_kind
 FROM session_searches WHERE session_id = :session ORDER BY position)sql";
+
+constexpr const char* kRounds = R"sql(
+SELECT number, evaluations, minutes, closes, best_ns, why FROM session_rounds WHERE session_search_id = :run ORDER BY number)sql";
+constexpr const char* kGain = R"sql(
+SELECT expected_gain, low_gain, high_gain FROM verdicts WHERE search_id = :search ORDER BY evaluations DESC LIMIT 1)sql";
 
 Json json_or_null(const std::string& text) { return text.empty() ? Json() : parse_json(text); }
 
@@ -54,9 +60,33 @@ SessionSearch run_of(const Rows& row) {
                     .state = row.text("state"),
                     .reason = row.text("reason"),
                     .exit_code = row.known_integer<int>("exit_code"),
-                    .stats = stats_of(row)};
+                    .stats = stats_of(row),
+                    .rounds = {},
+                    .gain = {},
+                    .verdict = row.text("verdict")};
   if (!row.is_null("first_points")) run.first_points = parse_json(row.text("first_points"));
   return run;
+}
+
+std::vector<SessionRound> rounds_of(Connection& connection, RowId run) {
+  std::vector<SessionRound> rounds;
+  Rows row = select(connection, kRounds, {{"run", run}});
+  while (row.next())
+    rounds.push_back({.number = row.integer("number"),
+                      .evaluations = row.known_integer("evaluations"),
+                      .minutes = row.real("minutes"),
+                      .closes = row.flag("closes"),
+                      .best_ns = row.real("best_ns"),
+                      .why = row.text("why")});
+  return rounds;
+}
+
+std::optional<RemainingGain> last_gain(Connection& connection, RowId search) {
+  Rows row = select(connection, kGain, {{"search", search}});
+  if (!row.next()) return std::nullopt;
+  return RemainingGain{.expected = row.real("expected_gain").value_or(0),
+                       .low = row.real("low_gain").value_or(0),
+                       .high = row.real("high_gain").value_or(0)};
 }
 
 void put_run(Connection& connection, RowId session, std::size_t position, const SessionSearch& run) {
@@ -112,7 +142,23 @@ std::optional<Session> select_session(Connection& connection, RowId session) {
                 .runs = {}};
   Rows runs = select(connection, kRuns, {{"session", session}});
   while (runs.next()) found.runs.push_back(run_of(runs));
+  for (SessionSearch& run : found.runs) {
+    run.rounds = rounds_of(connection, run.id);
+    if (run.search) run.gain = last_gain(connection, *run.search);
+  }
   return found;
+}
+
+void put_round(Connection& connection, RowId run, const SessionRound& round) {
+  insert(connection, "session_rounds",
+         {{"session_search_id", run},
+          {"number", round.number},
+          {"evaluations", round.evaluations},
+          {"minutes", round.minutes},
+          {"closes", round.closes},
+          {"best_ns", round.best_ns},
+          {"why", round.why}});
+  update(connection, "session_searches", run, {{"state", "queued"}});
 }
 
 void begin_session_run(Connection& connection, const SessionSearch& run) {

@@ -19,6 +19,8 @@ RowId put_session(Connection& connection, const Session& session);
 /// With its runs; nothing when there is none of this number.
 [[nodiscard]] std::optional<Session> select_session(Connection& connection, RowId session);
 
+/// Queues the run for it.
+void put_round(Connection& connection, RowId run, const SessionRound& round);
 /// What a run is given when it begins.
 void begin_session_run(Connection& connection, const SessionSearch& run);
 /// The figures of a run that continues.

@@ -73,7 +73,13 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
   const std::string hash = workloads_hash(connection, open);
   if (const auto begun = begun_search(connection, search, open, hash)) {
     update(connection, "searches", *begun,
-           {{"status", "running"}, {"reason", ""}, {"best_variant_id", nullptr}, {"ended_at", nullptr}});
+           {{"status", "running"},
+            {"reason", ""},
+            {"budgets", stored_json(search.budgets)},
+            {"best_variant_id", nullptr},
+            {"verdict", nullptr},
+            {"headroom", nullptr},
+            {"ended_at", nullptr}});
     put_part(connection, search, *begun);
     return *begun;
   }

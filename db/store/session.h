@@ -23,6 +23,16 @@ struct SessionSearchStats {
   std::int64_t spent_ms = 0;       ///< wall time of all processes that worked at it
 };
 
+/// What a search of a session is given of the session's budgets, all its rounds together: a row of `session_rounds`.
+struct SessionRound {
+  std::int64_t number = 0;  ///< within the session, from 1
+  std::optional<std::int64_t> evaluations;
+  std::optional<double> minutes;
+  bool closes = false;            ///< the search ends with it
+  std::optional<double> best_ns;  ///< of the search when the round began
+  std::string why;                ///< in words
+};
+
 /// A search of a session: a row of `session_searches`.
 struct SessionSearch {
   RowId id = 0;
@@ -34,11 +44,15 @@ struct SessionSearch {
   Json budgets;                        ///< it was given at last; null: it has not begun
   std::string model;                   ///< that is asked; empty: none
   std::optional<RowId> search;
-  bool emulated = false;         ///< its times are costs that the CPU device estimates
-  std::string state = "queued";  ///< or "running", "finished", "stopped", "suspended", "failed", "skipped"
+  bool emulated = false;  ///< its times are costs that the CPU device estimates
+  /// Or "running", "paused", "finished", "stopped", "suspended", "failed", "skipped".
+  std::string state = "queued";
   std::string reason;
   std::optional<int> exit_code;
   SessionSearchStats stats;
+  std::vector<SessionRound> rounds;   ///< in order; empty where the session's budgets are not steered
+  std::optional<RemainingGain> gain;  ///< the last that its search said; read only
+  std::string verdict;                ///< of its search; empty: it has none. Read only
 
   [[nodiscard]] bool is_done() const { return state == "finished" || state == "skipped"; }
 };

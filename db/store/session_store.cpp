@@ -89,6 +89,12 @@ bool SessionStore::stop_requested(RowId session) {
   return find(connection_, "sessions", {{"id", session}, {"stop_requested", 1}}).has_value();
 }
 
+void SessionStore::add_round(const SessionSearch& run, const SessionRound& round) {
+  Transaction transaction(connection_);
+  put_round(connection_, run.id, round);
+  transaction.commit();
+}
+
 void SessionStore::begin_run(const SessionSearch& run) { begin_session_run(connection_, run); }
 
 void SessionStore::note_stats(RowId session, RowId run, const SessionSearchStats& stats) {

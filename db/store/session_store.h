@@ -38,6 +38,8 @@ class SessionStore {
   void request_stop(RowId session);
   [[nodiscard]] bool stop_requested(RowId session);
 
+  /// The search is to go on with what it is given now; it is queued.
+  void add_round(const SessionSearch& run, const SessionRound& round);
   void begin_run(const SessionSearch& run);
   void note_stats(RowId session, RowId run, const SessionSearchStats& stats);
   /// With `for_good` its journal is dropped, and a search that waits for answers does so no more.

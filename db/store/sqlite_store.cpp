@@ -4,6 +4,7 @@
 #include "db/database.h"
 #include "db/database_folder.h"
 #include "db/pool/pool_rows.h"
+#include "db/rows.h"
 #include "db/schema.h"
 #include "db/store/audit_rows.h"
 #include "db/store/evaluation_rows.h"
@@ -90,6 +91,12 @@ void SqliteStore::commit_with_told(Transaction& transaction) {
 }
 
 void SqliteStore::note_gain(RowId search, const GainRecord& record) { gains_.emplace_back(search, record); }
+
+void SqliteStore::note_verdict(RowId search, const SearchVerdict& verdict) {
+  Transaction transaction(connection_);
+  update(connection_, "searches", search, {{"verdict", verdict.verdict}, {"headroom", verdict.headroom}});
+  transaction.commit();
+}
 
 RowId SqliteStore::begin_llm_call(const LlmCallRecord& record) {
   Transaction transaction(connection_);

@@ -34,6 +34,7 @@ class SqliteStore final : public VariantStore, public AuditStore {
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override;
   void note_pool(RowId search, const PoolReport& report) override;
   void note_gain(RowId search, const GainRecord& record) override;
+  void note_verdict(RowId search, const SearchVerdict& verdict) override;
   void end_search(RowId search, std::string_view status, std::string_view reason,
                   std::optional<RowId> best_variant) override;
   void commit_audit(const AuditRecord& record, const DeviceFacts& device, const Arch& arch) override;

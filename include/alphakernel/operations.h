@@ -393,6 +393,7 @@ struct SessionSearch {
   std::int64_t evaluations = 0;  ///< candidates tried
   std::int64_t verified = 0;  ///< of these, those that passed all gates
   double spent_s = 0;  ///< so far (s)
+  std::optional<std::string> verdict;  ///< how good its result is: at the limit, stuck or budget
   std::optional<double> score_us;  ///< time: weighted geometric mean over the timed shapes (us)
   std::optional<double> emulated_cost_us;  ///< the same on the CPU device: an estimated cost, not a GPU time (us)
   std::optional<double> speedup;  ///< times as fast as the baseline
@@ -408,6 +409,7 @@ struct SessionSearch {
     visitor("evaluations", self.evaluations);
     visitor("verified", self.verified);
     visitor("spent_s", self.spent_s);
+    visitor("verdict", self.verdict);
     visitor("score_us", self.score_us);
     visitor("emulated_cost_us", self.emulated_cost_us);
     visitor("speedup", self.speedup);

@@ -189,6 +189,7 @@ SessionSearch = TypedDict("SessionSearch", {
     "evaluations": int,  # candidates tried
     "verified": int,  # of these, those that passed all gates
     "spent_s": float,  # so far (s)
+    "verdict": NotRequired[str],  # how good its result is: at the limit, stuck or budget
     "score_us": NotRequired[Union[float, str]],  # time: weighted geometric mean over the timed shapes (us)
     "emulated_cost_us": NotRequired[Union[float, str]],  # the same on the CPU device: an estimated cost, not a GPU time (us)
     "speedup": NotRequired[Union[float, str]],  # times as fast as the baseline

@@ -17,11 +17,12 @@ struct ToneOfWord {
 };
 // States of searches and sessions (db/store/session.h), and how a kernel compares.
 constexpr std::array kWords{
-    ToneOfWord{"finished", "good"},    ToneOfWord{"verified", "good"},  ToneOfWord{"passed", "good"},
-    ToneOfWord{"faster", "good"},      ToneOfWord{"improved", "good"},  ToneOfWord{"failed", "bad"},
-    ToneOfWord{"killed", "bad"},       ToneOfWord{"slower", "bad"},     ToneOfWord{"regression", "bad"},
-    ToneOfWord{"stopped", "warn"},     ToneOfWord{"suspended", "warn"}, ToneOfWord{"skipped", "warn"},
-    ToneOfWord{"interrupted", "warn"}, ToneOfWord{"running", "info"},   ToneOfWord{"queued", "info"}};
+    ToneOfWord{"finished", "good"}, ToneOfWord{"verified", "good"},    ToneOfWord{"passed", "good"},
+    ToneOfWord{"faster", "good"},   ToneOfWord{"improved", "good"},    ToneOfWord{"failed", "bad"},
+    ToneOfWord{"killed", "bad"},    ToneOfWord{"slower", "bad"},       ToneOfWord{"regression", "bad"},
+    ToneOfWord{"stopped", "warn"},  ToneOfWord{"suspended", "warn"},   ToneOfWord{"paused", "info"},
+    ToneOfWord{"skipped", "warn"},  ToneOfWord{"interrupted", "warn"}, ToneOfWord{"running", "info"},
+    ToneOfWord{"queued", "info"}};
 
 // Neither a success nor a fault: left out on purpose.
 constexpr std::array kNeutral{Status::compiled_only, Status::pruned, Status::duplicate};

@@ -326,6 +326,27 @@ TEST_CASE("the evaluation budget is met exactly and never put at risk by work in
   }
 }
 
+TEST_CASE("a search whose round is over pauses, and one whose own budget is used up ends") {
+  const auto run = [](std::int64_t round, std::optional<std::int64_t> own, std::optional<double> limit_ns) {
+    World world(on_surface);
+    world.options.budgets.max_evaluations = round;
+    world.options.whole_budgets.emplace().max_evaluations = own;
+    world.options.limit_ns = limit_ns;
+    world.options.budgets.least_headroom = world.options.whole_budgets->least_headroom = 0.1;
+    const LoopResult result = world.run();
+    CHECK(world.store.status == (result.paused ? "suspended" : "finished"));
+    CHECK(result.suspended == result.paused);
+    CHECK_FALSE(result.interrupted);
+    CHECK(result.progress.evaluated <= round);
+    return result.stop_reason;
+  };
+  CHECK(run(12, {}, {}) == "paused");
+  CHECK(run(12, 30, {}) == "paused");
+  CHECK(run(12, 12, {}) == "evaluation budget");
+  CHECK(run(12, {}, 1e-3) == "paused");
+  CHECK(run(12, {}, 1e12) == "at the limit");
+}
+
 TEST_CASE("a search without progress ends when its patience does") {
   World world([](const EvaluationRequest& request) {
     const auto x = request.candidate.tunables.at("X");

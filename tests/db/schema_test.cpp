@@ -82,9 +82,9 @@ TEST_CASE("the example queries of docs/schema.md run") {
 }
 
 TEST_CASE("every table but those owned by one row of another has a 16-byte uid") {
-  const std::set<std::string> owned{"audit_findings", "build_kernels",   "evaluation_checks", "journal",
-                                    "pool_places",    "scores",          "search_figures",    "set_members",
-                                    "set_shapes",     "variant_parents", "verdicts"};
+  const std::set<std::string> owned{"audit_findings", "build_kernels", "evaluation_checks", "journal",
+                                    "pool_places",    "scores",        "search_figures",    "session_rounds",
+                                    "set_members",    "set_shapes",    "variant_parents",   "verdicts"};
   const TemporaryFolder folder;
   static_cast<void>(open_store(folder.file()));
   const Table tables =

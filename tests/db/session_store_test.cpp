@@ -99,6 +99,31 @@ TEST_CASE("the figures of a search, what it was given and how it ended are those
   CHECK(store.read(id).runs[0].stats.evaluations == 0);
 }
 
+TEST_CASE("what a search is given in rounds is kept in their order, and queues it") {
+  const TemporaryFolder folder;
+  SessionStore store(folder.file());
+  const RowId id = store.create(two_searches());
+  SessionSearch run = store.read(id).runs[1];
+  CHECK(run.rounds.empty());
+  run.state = "paused";
+  store.end_run(run, false);
+  store.add_round(run,
+                  {.number = 3, .evaluations = 40, .minutes = {}, .closes = true, .best_ns = 5, .why = "b"});
+  store.add_round(run, {.number = 1, .evaluations = {}, .minutes = 2.5, .best_ns = {}, .why = "a"});
+  run = store.read(id).runs[1];
+  CHECK(run.state == "queued");
+  REQUIRE(run.rounds.size() == 2);
+  CHECK(run.rounds[0].minutes == 2.5);
+  CHECK_FALSE(run.rounds[0].evaluations);
+  CHECK_FALSE(run.rounds[0].closes);
+  CHECK_FALSE(run.rounds[0].best_ns);
+  CHECK(run.rounds[1].evaluations == 40);
+  CHECK(run.rounds[1].closes);
+  CHECK(run.rounds[1].best_ns == 5);
+  CHECK(run.rounds[1].why == "b");
+  CHECK(store.read(id).runs[0].rounds.empty());
+}
+
 TEST_CASE("a search of a session that asked a model without a price has costs that are not known") {
   const TemporaryFolder folder;
   SessionStore store(folder.file());

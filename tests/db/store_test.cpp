@@ -678,6 +678,8 @@ TEST_CASE(
   CHECK(real(file, "SELECT high_gain FROM verdicts WHERE evaluations = 10") == 0.1);
   CHECK(integer(file, "SELECT evaluations FROM search_verdicts") == 20);
   CHECK(real(file, "SELECT expected_gain FROM search_verdicts") == 0.002);
+  store->note_verdict(run.search, {.verdict = "stuck", .headroom = 0.4, .limited_by = "the device"});
+  CHECK(text(file, "SELECT verdict || ' ' || headroom FROM search_verdicts") == "stuck 0.4");
   CHECK(intact(file));
 }
 

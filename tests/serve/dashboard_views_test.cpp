@@ -118,6 +118,49 @@ TEST_CASE("a session of the recorded week shows its searches and the commands th
   CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("alphakernel session resume 1"));
 }
 
+TEST_CASE("a session that shares out by headroom shows its rounds, and a search its verdict") {
+  Sandbox box;
+  unpack(box, "xz -dc", "2026-11-22_h200_week/week.db.xz");
+  const Dashboard dashboard(box);
+  CHECK_THAT(body_of(dashboard, "/sessions"), !Catch::Contains("Who went on"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"), !Catch::Contains("Verdict: "));
+  db::Connection connection(box.folder / "ak.db", db::OpenMode::create);
+  connection.execute(
+      "INSERT INTO session_rounds (session_search_id, number, minutes, closes, why) SELECT min(id), 1, 30, "
+      "0, "
+      "'the limit leaves <38> % of its time' FROM session_searches");
+  connection.execute("UPDATE searches SET verdict = 'stuck', headroom = 0.38 WHERE id = 1");
+  CHECK_THAT(body_of(dashboard, "/sessions"), Catch::Contains("Who went on in which round, and why") &&
+                                                  Catch::Contains("leaves &lt;38&gt; %") &&
+                                                  Catch::Contains(">stuck<"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"),
+             Catch::Contains("Verdict: stuck, at most 38 % of its time is left to gain."));
+}
+
+TEST_CASE("what models expected of their changes stands next to what came of it, by model and by change") {
+  Sandbox box;
+  unpack(box, "gunzip -c", "2026-11-22_h200_llm_sessions/sessions.db.gz");
+  const Dashboard dashboard(box);
+  CHECK_THAT(body_of(dashboard, "/insights"), Catch::Contains("No model has said what it expects"));
+  CHECK_THAT(body_of(dashboard, "/search?search=1"), !Catch::Contains("What models expected"));
+  db::Connection(box.folder / "ak.db", db::OpenMode::create)
+      .execute(
+          "INSERT INTO hypotheses (uid, proposal_id, change, reason, expected_speedup, measured_speedup) "
+          "SELECT randomblob(16), p.id, 'wider <loads>', 'half of each sector is not used', 3, 1.5 FROM "
+          "proposals p JOIN evaluations e ON e.proposal_id = p.id WHERE p.search_id = 1 AND "
+          "p.llm_call_id IS NOT NULL AND e.status = 'ok' ORDER BY p.id LIMIT 1");
+  const auto shows = [](const std::string& page) {
+    CHECK_THAT(page, Catch::Contains("wider &lt;loads&gt;") && Catch::Contains(">partly<"));
+  };
+  const std::string page = body_of(dashboard, "/insights");
+  shows(page);
+  CHECK_THAT(page, Catch::Contains("data-label=\"measured over expected\">0.50×") &&
+                       Catch::Contains("Measured over expected speedup") &&
+                       !Catch::Contains("No model has said what it expects"));
+  CHECK_THAT(body_of(dashboard, "/insights?q=tiles"), !Catch::Contains("wider &lt;loads&gt;"));
+  shows(body_of(dashboard, "/search?search=1"));
+}
+
 /// A load of the PTX between a <span> that names the line and its end.
 bool has_load_with_its_line(std::string_view page) {
   constexpr std::string_view kSpan = "<span data-line=\"";

@@ -66,6 +66,72 @@ TEST_CASE("the searches of a manifest run by priority, and a status says how eac
   CHECK_THAT(again.out, Contains("is finished"));
 }
 
+/// Two searches that take turns, each one evaluation at a time.
+const char* const kTurns = R"({
+  "budgets": {"max_evaluations": 90, "steer": true},
+  "defaults": {"device": "emulator", "arch": "sm_80", "deterministic": true, "seed": 1},
+  "runs": [{"algorithm": "vector_add", "shape": {"N": 1000}}, {"algorithm": "copy", "shape": {"N": 1000}}]})";
+
+std::string rounds_of(Night& night) {
+  return night.box.query(
+      "SELECT o.number, r.name, o.evaluations, o.closes, o.why FROM session_rounds o JOIN session_searches r "
+      "ON r.id = o.session_search_id ORDER BY o.number");
+}
+
+TEST_CASE("searches take turns for the evaluations of their session, also when it is killed between") {
+  Night calm;
+  const std::vector<std::string> start{"start", calm.manifest(kTurns), "--foreground", "--output-folder",
+                                       calm.box.folder.path().string()};
+  const ProgramResult result = calm.session(start);
+  INFO(result.out << result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK_THAT(result.out, Contains("round 1: vector_add gets 22 more evaluations: the least that it gets") &&
+                             Contains("it promises most") && Contains("verdict: "));
+  const Json status = calm.status();
+  CHECK(status["state"] == "finished");
+  const Json& full = status["record"];
+  std::int64_t all = 0;
+  for (const Json& search : full["searches"]) {
+    CHECK(search["state"] == "finished");
+    CHECK(search["evaluations"] >= 22);
+    CHECK_FALSE(search["verdict"].is_null());
+    all += search["evaluations"].get<std::int64_t>();
+  }
+  CHECK(all == 90);
+  CHECK(full["rounds"].size() >= 5);
+  CHECK_THAT(calm.session({"status"}).out, Contains("round 1") && Contains("ends with"));
+  CHECK(calm.box.query("SELECT count(*) FROM searches WHERE status = 'finished' AND verdict IS NOT NULL") ==
+        "2\r\n");
+  CHECK(calm.box.query("SELECT count(*) FROM journal") == "0\r\n");
+  // Nothing is evaluated twice by a pause.
+  CHECK(calm.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm NOT IN ('held_out', 'final') "
+                       "GROUP BY search_id, variant_id HAVING count(*) > 1)") == "0\r\n");
+
+  Night night;
+  std::vector<std::string> arguments{AK_PROGRAM,
+                                     "session",
+                                     "start",
+                                     night.manifest(kTurns),
+                                     "--foreground",
+                                     "--output-folder",
+                                     night.box.folder.path().string()};
+  for (const std::int64_t at : {5, 30, 60}) {
+    const pid_t run = start_program(arguments, night.box.environment, night.box.folder.path());
+    REQUIRE(in_the_end([&] { return night.evaluated() >= at || has_ended(run); }));
+    kill(run, SIGKILL);
+    int state = 0;
+    REQUIRE(waitpid(run, &state, 0) == run);
+    CHECK(WIFSIGNALED(state));
+    arguments = {AK_PROGRAM, "session", "resume", "1", "--foreground"};
+  }
+  const ProgramResult resumed = night.session({"resume", "1", "--foreground"});
+  INFO(resumed.out << resumed.err);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(rounds_of(night) == rounds_of(calm));
+  CHECK(night.box.query("SELECT name, evaluations, state FROM session_searches ORDER BY id") ==
+        calm.box.query("SELECT name, evaluations, state FROM session_searches ORDER BY id"));
+}
+
 TEST_CASE("what is wrong with a session is reported before anything runs, and where") {
   Night night;
   struct Row {
@@ -88,6 +154,8 @@ TEST_CASE("what is wrong with a session is reported before anything runs, and wh
        "another run is called 'copy'"},
       {R"({"budgets": {"max_hours": 8}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
        "max_minutes"},
+      {R"({"budgets": {"steer": true}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
+       "give 'max_minutes'"},
       {R"({"runs": [{"algorithm": "sofmax"}]})", ExitCode::usage, "did you mean 'softmax'"},
       {R"({"runs": [{"algorithm": "copy", "params": {"dtype": "float77"}, )" + target + "}]}",
        ExitCode::usage, "search 'copy'"},

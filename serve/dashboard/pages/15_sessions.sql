@@ -25,16 +25,22 @@ FROM (SELECT total(cost_usd) AS usd, total(tokens) AS tokens,
 -- @runs Its searches
 SELECT r.search_id AS search, r.name, r.state, r.best_ns / 1000.0 AS best_us, r.baseline, r.baseline_ns / 1000.0 AS baseline_us,
        round(r.baseline_ns / r.best_ns, 2) AS speedup, 100.0 * r.limit_ns / r.best_ns AS of_limit_pct, r.evaluations, r.verified,
-       r.spent_ms / 60000.0 AS spent_minutes, r.model, r.tokens, r.reason
+       r.spent_ms / 60000.0 AS spent_minutes, r.model, r.tokens, s.verdict, r.reason
 FROM session_searches r LEFT JOIN searches s ON s.id = r.search_id LEFT JOIN devices dev ON dev.id = s.device_id
 WHERE r.session_id = coalesce(:session, (SELECT id FROM sessions ORDER BY status = 'running' DESC, started_at DESC, id DESC LIMIT 1))
   AND ifnull(dev.kind, '') <> 'emulator' ORDER BY r.position LIMIT 200;
 -- @emulated_runs Its searches on the CPU device, with estimated costs
 SELECT r.search_id AS search, r.name, r.state, r.best_ns / 1000.0 AS emulated_cost_us, r.evaluations, r.verified,
-       r.spent_ms / 60000.0 AS spent_minutes, r.model, r.tokens, r.reason
+       r.spent_ms / 60000.0 AS spent_minutes, r.model, r.tokens, s.verdict, r.reason
 FROM session_searches r JOIN searches s ON s.id = r.search_id JOIN devices dev ON dev.id = s.device_id
 WHERE r.session_id = coalesce(:session, (SELECT id FROM sessions ORDER BY status = 'running' DESC, started_at DESC, id DESC LIMIT 1))
   AND dev.kind = 'emulator' ORDER BY r.position LIMIT 200;
+-- @rounds Who went on in which round, and why
+SELECT o.number AS round, r.search_id AS search, r.name, o.evaluations AS evaluations_in_all, o.minutes AS in_all_minutes,
+       iif(o.closes, 'ends with it', NULL) AS then_it, o.why
+FROM session_searches r JOIN session_rounds o ON o.session_search_id = r.id
+WHERE r.session_id = coalesce(:session, (SELECT id FROM sessions ORDER BY status = 'running' DESC, started_at DESC, id DESC LIMIT 1))
+ORDER BY o.number LIMIT 200;
 -- @commands What to type in a terminal
 WITH chosen AS MATERIALIZED (
   SELECT * FROM sessions WHERE id = coalesce(:session, (SELECT id FROM sessions ORDER BY status = 'running' DESC, started_at DESC, id DESC LIMIT 1)))

@@ -5,6 +5,7 @@
 --
 -- @search The search
 SELECT s.id AS search, d.name AS definition, dev.name AS device, dev.kind AS device_kind, s.arch, s.status, s.reason,
+       iif(s.verdict IS NULL, NULL, 'Verdict: ' || s.verdict || coalesce(printf(', at most %.2g %% of its time is left to gain', 100 * s.headroom), '') || '.') AS verdict,
        s.proposer, s.strategy, s.seed, s.started_at, s.ended_at,
        (julianday(coalesce(s.ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = s.id)))
         - julianday(s.started_at)) * 1440 AS minutes,
@@ -188,6 +189,10 @@ FROM llm_calls c WHERE c.search_id = :search AND (c.answer IS NULL OR c.answer <
 SELECT c.id AS call, c.started_at, c.model, c.arm, c.status, c.stop, c.input_tokens, c.output_tokens, c.cost_usd,
        c.latency_ms, c.reward, substr(c.message, 1, 120) AS message
 FROM llm_calls c WHERE c.search_id = :search ORDER BY c.id DESC LIMIT 50;
+-- @hypotheses What models expected of their changes, and what came of it
+SELECT change, reason AS why, quantity(expected_speedup, 'ratio') AS expected, quantity(measured_speedup, 'ratio') AS measured,
+       verdict, variant, parent, model
+FROM hypothesis_results WHERE search = :search ORDER BY hypothesis DESC LIMIT 50;
 -- @time Where the time of its evaluations went
 WITH sums AS MATERIALIZED (
   SELECT total(queue_ms) AS queue, total(build_ms) AS build, total(device_wait_ms) AS wait, total(check_ms) AS checks,

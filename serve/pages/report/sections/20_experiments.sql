@@ -36,7 +36,7 @@ grouped AS (
 SELECT l.search, l.definition, l.device, l.status, l.best_us, l.best_emulated_cost_us AS emulated_cost_us, l.evaluations, l.verified,
        l.proposer || ', ' || l.strategy AS method, round(l.days * 1440, 1) AS took_minutes,
        (SELECT iif(sum(x.unpriced_calls) > 0, NULL, sum(x.cost_usd)) FROM spend x WHERE x.search = l.search) AS cost_usd,
-       l.started_at, l.reason,
+       l.started_at, l.reason, (SELECT s.verdict FROM searches s WHERE s.id = l.search) AS verdict,
        l.definition || ' on ' || l.device || ', ' || l.arch || ': ' || iif(g.own, 'checked by hand', printf('%d candidates', g.evaluations)) ||
          iif(g.best IS NULL, ', nothing verified', printf(', best %s%s', quantity(g.best, 'us'), iif(g.estimated, ' (estimated)', ''))) AS problem
 FROM listed l JOIN grouped g ON g.definition = l.definition AND g.device = l.device AND g.arch = l.arch AND g.own = (l.proposer = 'user')
