@@ -55,6 +55,17 @@ std::string columns_of_16(const std::string& table) {
   return "*";
 }
 
+/// The columns of a table of now, as many as the one of then has.
+std::string first_columns(Connection& connection, const std::string& now, const std::string& then) {
+  Statement names(connection.get(),
+                  fmt::format("SELECT group_concat('\"' || name || '\"') FROM (SELECT name FROM "
+                              "pragma_table_info('{}', 'other') WHERE cid < (SELECT count(*) FROM "
+                              "pragma_table_info('{}', 'main')) ORDER BY cid)",
+                              now, then));
+  names.step();
+  return names.text(0);
+}
+
 /// The rows of `from` in a file of schema version 16.
 void copy_as_version_16(const fs::path& from, const fs::path& to) {
   make_old_database(to, 16);
@@ -67,9 +78,13 @@ void copy_as_version_16(const fs::path& from, const fs::path& to) {
       "AND name NOT LIKE 'sqlite_%'");
   while (names.step()) tables.push_back(names.text(0));
   names.reset();
-  for (const std::string& table : tables)
-    connection.execute(fmt::format("INSERT INTO main.{} SELECT {} FROM other.{}", table, columns_of_16(table),
-                                   present_name(table)));
+  for (const std::string& table : tables) {
+    // A table that has got columns since has those of then first.
+    std::string columns = columns_of_16(table);
+    if (columns == "*") columns = first_columns(connection, present_name(table), table);
+    connection.execute(
+        fmt::format("INSERT INTO main.{} SELECT {} FROM other.{}", table, columns, present_name(table)));
+  }
 }
 
 /// Columns whose meaning changed on purpose are left out: what a search came to, and places by it, in version 19; costs
