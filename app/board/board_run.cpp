@@ -99,6 +99,7 @@ class BoardRunner {
   [[nodiscard]] bool run_task(const FoundTask& task, TaskState& state);
   [[nodiscard]] Next next_of(const FoundTask& task, const TaskState& state, RowId& session) const;
   [[nodiscard]] std::optional<RowId> begin(const FoundTask& task, TaskState& state);
+  void resume(TaskState& state, RowId session);
   [[nodiscard]] bool go_on(const std::string& name, RowId session);
   [[nodiscard]] Json session_json(const FoundTask& task, const std::string& problem,
                                   const std::string& start) const;
@@ -191,6 +192,19 @@ void BoardRunner::note_failure(TaskState& state, const std::string& why, ExitCod
   keep_code(value(code));
 }
 
+/// What a search began with and writes is where it was: it is not, where the board's folder was moved.
+bool has_files(const db::SessionSearch& search) {
+  const auto is_there = [](const std::string& argument) {
+    constexpr std::string_view kProblem = "--problem=", kOutput = "--output=";
+    std::error_code error;
+    if (argument.starts_with(kProblem)) return fs::is_directory(argument.substr(kProblem.size()), error);
+    if (argument.starts_with(kOutput))
+      return fs::is_directory(fs::path(argument.substr(kOutput.size())).parent_path(), error);
+    return true;
+  };
+  return std::ranges::all_of(search.arguments, is_there);
+}
+
 BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& state, RowId& session) const {
   const auto fits = [&](const TaskRun& run) {
     return run.content == task.content && run.way == way_of(task) && run.device == folder_.device &&
@@ -207,7 +221,7 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
   const bool lost =
       search.exit_code == value(ExitCode::environment) || search.exit_code == value(ExitCode::database);
   const bool over = search.state == "skipped" || (search.state == "failed" && !lost);
-  return over ? Next::begin : Next::resume;
+  return over || !has_files(search) ? Next::begin : Next::resume;
 }
 
 /// The manifest of a session of this one search.
@@ -291,6 +305,21 @@ std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state)
   return id;
 }
 
+/// Where the folder is gone in which it began, it goes on in the board's: its paths are absolute.
+void BoardRunner::resume(TaskState& state, RowId id) {
+  say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with", state.name));
+  state.failure.clear();
+  save(folder_);
+  db::SessionStore store(folder_.database);
+  db::Session session = store.read(id);
+  std::error_code error;
+  if (!fs::is_directory(session.folder, error)) {
+    session.folder = folder_.path.string();
+    store.move(session, {});
+  }
+  store.queue(id);
+}
+
 /// Runs what is left of a session here.
 bool BoardRunner::go_on(const std::string& name, RowId id) {
   const HereAgain here;
@@ -315,22 +344,20 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
     keep_code(db::SessionStore(folder_.database).read(session).exit_code.value_or(0));
     return true;
   }
-  if (next == Next::resume) {
-    say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with",
-                    state.name));
-    db::SessionStore(folder_.database).queue(session);
-    return go_on(state.name, session);
-  }
   try {
-    const auto id = begin(task, state);
-    if (!id) return true;
-    session = *id;
+    if (next == Next::resume) {
+      resume(state, session);
+    } else {
+      const auto id = begin(task, state);
+      if (!id) return true;
+      session = *id;
+    }
+    return go_on(state.name, session);
   } catch (const Error& error) {
     if (error.code() == ExitCode::database || error.code() == ExitCode::output) throw;
     if (error.code() == ExitCode::interrupted) return code_ = value(error.code()), false;
     return note_failure(state, error.what(), error.code()), true;
   }
-  return go_on(state.name, session);
 }
 
 int BoardRunner::run() {

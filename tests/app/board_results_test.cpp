@@ -150,6 +150,13 @@ TEST_CASE("commands are quoted for a shell, and one of them has no path of this 
           shown.run.search));
 }
 
+TEST_CASE("the command of a kernel names its problem where the board's folder is now") {
+  Shown shown;
+  shown.folder.path = "/moved";
+  CHECK_THAT(shown.task()["command"].get<std::string>(), Contains("--problem=/moved/problems/one "));
+  CHECK_THAT(shown.task()["folder_command"].get<std::string>(), Contains("--problem=problems/one "));
+}
+
 TEST_CASE("of one that is at work the board's folder is not to be had") {
   const db::test::TemporaryFolder place;
   {
