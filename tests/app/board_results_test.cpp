@@ -215,6 +215,12 @@ TEST_CASE("a folder with none of the files that a board lists is not the board's
   CHECK(tasks.found().size() == 1);
 }
 
+TEST_CASE("a word that is too long for the name of a file is no module") {
+  const Tasks tasks;
+  tasks.task("one.py", "# " + std::string(300, 'x') + " " + std::string(253, 'y'));
+  CHECK(tasks.found().size() == 1);
+}
+
 TEST_CASE("a task is another one when its file, what it imports or the board's manifest is") {
   Tasks tasks;
   tasks.task("one.py", "from helper import scale\nimport package.part");
