@@ -26,8 +26,10 @@ def judged(what, runtime="0.5"):
         (folder / "src" / "kernelbench").mkdir(parents=True)
         (folder / "src" / "kernelbench" / "eval.py").write_text(WRONG.format(what=what, runtime=runtime))
         (folder / "task.py").write_text("")
-        done = subprocess.run([sys.executable, "-B", JUDGE, place, folder / "task.py", folder / "task.py"],
-                              input=WORD + "\n", capture_output=True, text=True, timeout=60, check=False)
+        (folder / "word").write_text(WORD + "\n")  # a file, which can be read at any place
+        with open(folder / "word", encoding="utf-8") as words:
+            done = subprocess.run([sys.executable, "-B", JUDGE, place, folder / "task.py", folder / "task.py"],
+                                  stdin=words, capture_output=True, text=True, timeout=60, check=False)
         return done.stdout, done.returncode
 
 
@@ -50,6 +52,12 @@ class Judge(unittest.TestCase):
                       f"import subprocess; subprocess.run(['echo', {FORGED!r}])"):
             with self.subTest(forge):
                 self.assertFalse(self.verdict(forge)["correct"])
+
+    def test_the_word_cannot_be_read_again(self):
+        for again in ("import os; assert os.pread(0, 99, 0) == b''", "import sys; assert sys.stdin.read() == ''",
+                      "import os; os.lseek(0, 0, os.SEEK_SET); assert os.read(0, 99) == b''"):
+            with self.subTest(again):
+                self.assertFalse(self.verdict(again)["correct"])
 
     def test_code_that_ends_the_judge_leaves_no_verdict(self):
         self.assertEqual(judged(f"import os; print({FORGED!r}, flush=True); os._exit(0)"), ("", 0))

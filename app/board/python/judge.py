@@ -51,9 +51,19 @@ def private_output():
     return own
 
 
+def secret_word():
+    """The line of standard input, which is empty from now on: a file or its buffer could be read again."""
+    with open(os.dup(0), encoding="utf-8") as words:
+        word = words.readline().strip()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return word
+
+
 def main():
     verdicts = private_output()
-    word = sys.stdin.readline().strip()
+    word = secret_word()
     folder, task, model = map(pathlib.Path, sys.argv[1:])
     stand_in("pydantic", BaseModel=Record)
     stand_in("requests")
