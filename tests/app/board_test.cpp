@@ -122,6 +122,8 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
       R"({"compiled": true, "correct": true, "time_us": 5.0, "eager_us": null, "note": "n"})";
   const Json verdict = read_verdict("JUDGED abc " + right + "\n", "abc");
   CHECK(verdict == parse_json(right));
+  CHECK(read_verdict(std::string("JUDGED abc {\"other_gpu\": \"H100\", \"correct\": true}\n"), "abc") ==
+        Json{{"other_gpu", "H100"}});
   struct Row {
     Result<std::string> written;
     std::string words;

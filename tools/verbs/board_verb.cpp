@@ -253,7 +253,9 @@ Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, cons
   try {
     static_cast<void>(
         call_operation("export_kernel", request, "export", {"--db=" + folder.database.string()}));
-    verdict = app::judge_model(judge, folder.tasks_folder / task.file, out / "model_new.py", python, &stop);
+    const std::string gpu = best.run.device.substr(0, best.run.device.rfind(' '));
+    verdict =
+        app::judge_model(judge, folder.tasks_folder / task.file, out / "model_new.py", gpu, python, &stop);
   } catch (const Error& error) {
     if (error.code() == ExitCode::environment) throw;
     verdict = {{"failure", error.what()}};
