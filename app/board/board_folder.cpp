@@ -7,6 +7,7 @@
 #include "core/text/file.h"
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
+#include "core/text/suggest.h"
 #include "core/text/written_json.h"
 
 namespace ak::app {
@@ -99,6 +100,16 @@ TaskState* BoardFolder::find(const std::string& task) {
 BoardLock::BoardLock(const fs::path& folder) : locks_(lock_file(folder)) {
   if (!locks_.try_hold(kBoardLock))
     fail(ExitCode::usage, "the board in {} is running already", folder.string());
+}
+
+void check_task_names(const BoardFolder& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const TaskState& task : folder.tasks)
+    if (!task.gone) known.push_back(task.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      fail(ExitCode::usage, "{} has no task '{}'{}; it has {}, such as '{}'", folder.name, sanitize(name, 60),
+           did_you_mean(name, known), known.size(), known.empty() ? "" : known.front());
 }
 
 BoardFolder open_board_folder(const fs::path& path, const std::string& board) {

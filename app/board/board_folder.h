@@ -52,6 +52,9 @@ struct BoardFolder {
 /// broken, and where the folder is another board's.
 [[nodiscard]] BoardFolder open_board_folder(const std::filesystem::path& folder, const std::string& board);
 
+/// Throws Error(usage) where a name is none of its tasks'.
+void check_task_names(const BoardFolder& folder, const std::vector<std::string>& names);
+
 /// Held by the process that changes a board, from before it reads board.json to after it has written it.
 class BoardLock {
  public:

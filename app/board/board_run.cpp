@@ -18,7 +18,6 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/suggest.h"
 #include "core/time_limit.h"
 #include "db/store/session_store.h"
 
@@ -92,7 +91,6 @@ class BoardRunner {
 
   void take_order();
   void take_tasks();
-  void check_names() const;
   [[nodiscard]] std::optional<steady_clock::time_point> end_of_time() const;
   void say_time_is_over() const;
   /// False where the board ends with `code_`.
@@ -160,15 +158,6 @@ void BoardRunner::take_tasks() {
     if (std::ranges::find(states, before.name, &TaskState::name) == states.end() && !before.runs.empty())
       states.push_back(before), states.back().gone = true;
   folder_.tasks = std::move(states);
-}
-
-void BoardRunner::check_names() const {
-  std::vector<std::string> names;
-  for (const FoundTask& task : tasks_) names.push_back(task.listed.name);
-  for (const std::string& name : order_.only)
-    if (std::ranges::find(names, name) == names.end())
-      fail(ExitCode::usage, "{} has no task '{}'{}; it has {}, such as '{}'", manifest_.name,
-           sanitize(name, 60), did_you_mean(name, names), names.size(), names.front());
 }
 
 std::optional<steady_clock::time_point> BoardRunner::end_of_time() const {
@@ -363,7 +352,7 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
 int BoardRunner::run() {
   take_order();
   take_tasks();
-  check_names();
+  check_task_names(folder_, order_.only);
   save(folder_);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const std::string& name = tasks_[i].listed.name;

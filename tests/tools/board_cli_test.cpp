@@ -292,6 +292,9 @@ TEST_CASE(
   const ProgramResult known = mine.board({"confirm", manifest, "--judge", judge});
   CHECK(known.exit_code == 0);  // another verdict of the same kernel is asked for by name
   CHECK_THAT(known.out, Contains("double: judged before: right"));
+  const ProgramResult unknown = mine.board({"confirm", manifest, "--judge", judge, "--task", "dubble"});
+  CHECK(unknown.exit_code == code(ExitCode::usage));
+  CHECK_THAT(unknown.err, Contains("mine has no task 'dubble'; did you mean 'double'"));
   CHECK(mine.board({"confirm", manifest, "--judge", judge, "--task", "double"}).exit_code ==
         code(ExitCode::expectation));
   mine.box.write("tasks/double.py", task_file("return x * 4"));

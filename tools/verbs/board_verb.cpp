@@ -299,7 +299,7 @@ int confirm(const app::Arguments& arguments) {
                  "this task, also where its kernel was judged before; may be given several times (default: a "
                  "sample)")
       ->allow_extra_args(false);
-  add_integer(app, "--sample", kSamples, into(sample), "so many tasks, spread over all (default: 5)");
+  add_integer(app, "--sample", kSamples, into(sample), "so many tasks, spread over all (default: 5); without --task");
   app.add_option("--device", device, "part of the product's name (default: the last run's)");
   add_python_flag(app);
   if (!parse(app, arguments)) return 0;
@@ -308,17 +308,19 @@ int confirm(const app::Arguments& arguments) {
   static_cast<void>(folder_of(flags, manifest, true));  // no folder is made where no board has run
   const app::BoardLock lock(path_of(flags, manifest));
   app::BoardFolder folder = folder_of(flags, manifest, true);
+  app::check_task_names(folder, only);
   int code = 0;
-  const std::vector<Judged> tasks =
+  std::vector<Judged> tasks =
       kernels_to_judge(manifest, folder, app::board_json(folder, device)["device"], only, code);
   if (tasks.empty() && code == 0)
     fail(ExitCode::usage,
          "no task of {} has a kernel that was searched from its KernelBench file{}; --from-files searches so "
          "where a template serves the task, too",
          folder.name, only.empty() ? "" : " among those");
+  if (only.empty()) tasks = sample_of(tasks, static_cast<std::size_t>(sample));
   const std::string python = app::named_python(app::load_config());
   const app::InterruptGuard interrupt;
-  for (const Judged& judged : sample_of(tasks, static_cast<std::size_t>(sample))) {
+  for (const Judged& judged : tasks) {
     if (interrupt.requested()) return static_cast<int>(ExitCode::interrupted);
     app::TaskState& task = *folder.find(judged.task);
     const bool known = only.empty() && is_judged(task, judged.best);
