@@ -151,7 +151,7 @@ void BoardRunner::take_tasks() {
     state.file = task.listed.file;
     state.cell = task.listed.cell;
     state.note = task.listed.note;
-    if (task.missing.empty()) state.content = task.content;
+    if (task.missing.empty()) note_content(task, folder_, state);
     states.push_back(std::move(state));
   }
   for (const TaskState& before : folder_.tasks)

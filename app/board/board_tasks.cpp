@@ -195,6 +195,16 @@ void note_forms(std::vector<FoundTask>& tasks, const BoardFiles& files) {
         task.form = known.source.kind;
 }
 
+/// Where the problem of a task's file is made, below the board's folder.
+std::string place_of_problem(const FoundTask& task) {
+  return fmt::format("problems/{}_{}", task.listed.name, task.content.substr(0, kVersionDigits));
+}
+
+void note_problem(const FoundTask& task, const fs::path& problem, TaskState& state) {
+  state.degenerate = codegen::degenerate_evidence(codegen::load_problem(problem));
+  state.for_judge = task.form == "kernelbench";
+}
+
 }  // namespace
 
 std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFolder& folder,
@@ -216,18 +226,30 @@ std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFol
   return tasks;
 }
 
+void note_content(const FoundTask& task, const BoardFolder& folder, TaskState& state) {
+  if (state.content == task.content) return;
+  state.content = task.content;
+  state.degenerate.clear();
+  state.for_judge = false;
+  const fs::path problem = folder.path / place_of_problem(task);
+  if (!fs::exists(problem)) return;
+  try {
+    note_problem(task, problem, state);
+  } catch (const Error&) {
+    // Its search says what is wrong with the folder.
+  }
+}
+
 std::string problem_of_file(const FoundTask& task, const BoardFolder& folder, TaskState& state,
                             const std::string& python, const std::atomic<bool>& stop) {
-  const std::string below =
-      fmt::format("problems/{}_{}", task.listed.name, task.content.substr(0, kVersionDigits));
+  const std::string below = place_of_problem(task);
   const fs::path path = folder.path / below;
   if (!fs::exists(path)) {
     const auto installation = runtime::find_python(python);
     const PythonSource source{.file = task.file, .kind = task.form, .stop = &stop};
     static_cast<void>(make_python_problem(path, source, installation));
   }
-  state.degenerate = codegen::degenerate_evidence(codegen::load_problem(path));
-  state.for_judge = task.form == "kernelbench";
+  note_problem(task, path, state);
   return below;
 }
 

@@ -215,6 +215,23 @@ TEST_CASE("a folder with none of the files that a board lists is not the board's
   CHECK(tasks.found().size() == 1);
 }
 
+TEST_CASE("what the text of before showed is not said of a task that has changed") {
+  const Tasks tasks;
+  tasks.task("one.py");
+  const FoundTask now = tasks.found().at(0);
+  TaskState state;
+  state.content = now.content;
+  state.degenerate = "its inputs do not matter";
+  state.for_judge = true;
+  note_content(now, tasks.folder, state);
+  CHECK(state.for_judge);
+  state.content = "another";
+  note_content(now, tasks.folder, state);
+  CHECK(state.content == now.content);
+  CHECK(state.degenerate.empty());
+  CHECK_FALSE(state.for_judge);
+}
+
 TEST_CASE("a word that is too long for the name of a file is no module") {
   const Tasks tasks;
   tasks.task("one.py", "# " + std::string(300, 'x') + " " + std::string(253, 'y'));
