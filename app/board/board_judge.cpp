@@ -49,6 +49,8 @@ Json verdict_of(const Json& said) {
                         is_time(member("eager_us"));
   if (!readable || (correct.get<bool>() && !compiled.get<bool>()))
     return failure("its verdict cannot be read");
+  if (correct.get<bool>() && member("time_us").is_null())
+    return failure("it found the kernel right, and did not time it");
   return {{"compiled", compiled},
           {"correct", correct},
           {"time_us", member("time_us")},

@@ -14,7 +14,7 @@ namespace ak::app {
 void require_judge(const std::filesystem::path& folder);
 
 /// The verdict in what a judge wrote before it ended: one line that begins with `word`, and nothing else. {"failure"} alone
-/// where there is none, or one that cannot be: times are null, or positive and finite. {"other_gpu"} alone where the judge
+/// where there is none, or one that cannot be: times are null, or positive and finite, and that of a right kernel is not null. {"other_gpu"} alone where the judge
 /// has another GPU than it was to judge on.
 [[nodiscard]] Json read_verdict(const Result<std::string>& written, const std::string& word);
 

@@ -143,6 +143,7 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
       {"JUDGED xyz " + right + "\n", "not one verdict"},
       {std::string("JUDGED abc [1]\n"), "cannot be read"},
       {std::string("JUDGED abc {\"compiled\": false, \"correct\": true}\n"), "cannot be read"},
+      {timed("null"), "did not time it"},
       {timed("0"), "cannot be read"},
       {timed("-1"), "cannot be read"},
       {timed("1e999"), "cannot be read"},
