@@ -204,7 +204,7 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
   const db::Session before = *session_of(folder_, *last);
   const db::SessionSearch& search = before.runs.front();
   session = before.id;
-  if (search.state == "finished") return Next::nothing;
+  if (search.state == "finished") return search.search ? Next::nothing : Next::begin;
   // A GPU that was lost, or a full disk, took nothing of what was committed. What failed otherwise may have failed for
   // what a search cannot go on with, such as another version of the program.
   const bool lost =

@@ -146,6 +146,10 @@ TEST_CASE("a search that lost its GPU goes on, and one that failed otherwise beg
   fail_with(ExitCode::internal_error);
   CHECK(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
   CHECK(tiny.count("searches") == 2);
+  db::Connection(tiny.box.folder / "ak.db", db::OpenMode::create)
+      .execute("UPDATE session_searches SET state = 'finished', search_id = NULL");
+  CHECK(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  CHECK(tiny.count("searches") == 3);  // one that ended without a search did nothing
 }
 
 TEST_CASE("a search whose folder is gone goes on in the board's, and one whose board was moved begins anew") {
