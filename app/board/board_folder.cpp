@@ -59,6 +59,7 @@ Json task_json(const TaskState& task) {
             {"for_judge", task.for_judge},
             {"gone", task.gone},
             {"runs", Json::array()},
+            {"baselines_of", task.baselines_of},
             {"verdict", task.verdict}};
   for (const TaskRun& run : task.runs) json["runs"].push_back(run_json(run));
   return json;
@@ -75,6 +76,7 @@ TaskState task_from(const JsonReader& at) {
                  .for_judge = at.member("for_judge").boolean(),
                  .gone = at.member("gone").boolean(),
                  .runs = {},
+                 .baselines_of = at.json().value("baselines_of", Json()),
                  .verdict = at.member("verdict").json()};
   for (const JsonReader& run : at.member("runs").items()) task.runs.push_back(run_from(run));
   return task;

@@ -32,6 +32,8 @@ struct TaskState {
   bool for_judge = false;  ///< of KernelBench's form
   bool gone = false;  ///< neither manifest nor folder have it any more: its runs are kept, and do not count
   std::vector<TaskRun> runs;
+  Json
+      baselines_of;  ///< as the verdict's "of": the kernel with which missing baselines were tried; null: none
   Json verdict;  ///< of the benchmark's own judge, as `confirm` stored it, with "of", its kernel; null: none
 };
 

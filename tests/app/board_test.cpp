@@ -182,12 +182,14 @@ TEST_CASE("a board's folder keeps what is written, and takes no other board") {
   task.runs.push_back(
       {.session = "00ff", .content = "0123", .way = "file/search", .device = folder.device, .problem = "p"});
   task.verdict = {{"correct", true}};
+  task.baselines_of = {{"variant", 7}};
   folder.tasks.push_back(task);
   save(folder);
   BoardFolder again = open_board_folder(place / "b", "mine");
   REQUIRE(again.find("one") != nullptr);
   CHECK(again.find("one")->runs.front().session == "00ff");
   CHECK(again.find("one")->verdict["correct"] == true);
+  CHECK(again.find("one")->baselines_of["variant"] == 7);
   CHECK(again.find("two") == nullptr);
   CHECK(again.device == folder.device);
   CHECK_THROWS_WITH(open_board_folder(place / "b", "other"), Contains("another board"));
