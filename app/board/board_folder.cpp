@@ -7,6 +7,7 @@
 #include "core/text/file.h"
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
+#include "core/text/suggest.h"
 #include "core/text/written_json.h"
 
 namespace ak::app {
@@ -58,6 +59,7 @@ Json task_json(const TaskState& task) {
             {"for_judge", task.for_judge},
             {"gone", task.gone},
             {"runs", Json::array()},
+            {"baselines_of", task.baselines_of},
             {"verdict", task.verdict}};
   for (const TaskRun& run : task.runs) json["runs"].push_back(run_json(run));
   return json;
@@ -74,6 +76,7 @@ TaskState task_from(const JsonReader& at) {
                  .for_judge = at.member("for_judge").boolean(),
                  .gone = at.member("gone").boolean(),
                  .runs = {},
+                 .baselines_of = at.json().value("baselines_of", Json()),
                  .verdict = at.member("verdict").json()};
   for (const JsonReader& run : at.member("runs").items()) task.runs.push_back(run_from(run));
   return task;
@@ -99,6 +102,16 @@ TaskState* BoardFolder::find(const std::string& task) {
 BoardLock::BoardLock(const fs::path& folder) : locks_(lock_file(folder)) {
   if (!locks_.try_hold(kBoardLock))
     fail(ExitCode::usage, "the board in {} is running already", folder.string());
+}
+
+void check_task_names(const BoardFolder& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const TaskState& task : folder.tasks)
+    if (!task.gone) known.push_back(task.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      fail(ExitCode::usage, "{} has no task '{}'{}; it has {}, such as '{}'", folder.name, sanitize(name, 60),
+           did_you_mean(name, known), known.size(), known.empty() ? "" : known.front());
 }
 
 BoardFolder open_board_folder(const fs::path& path, const std::string& board) {

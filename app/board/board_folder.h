@@ -32,6 +32,8 @@ struct TaskState {
   bool for_judge = false;  ///< of KernelBench's form
   bool gone = false;  ///< neither manifest nor folder have it any more: its runs are kept, and do not count
   std::vector<TaskRun> runs;
+  Json
+      baselines_of;  ///< as the verdict's "of": the kernel with which missing baselines were tried; null: none
   Json verdict;  ///< of the benchmark's own judge, as `confirm` stored it, with "of", its kernel; null: none
 };
 
@@ -51,6 +53,9 @@ struct BoardFolder {
 /// What there is in `folder` of the board; without a board.json an empty one. Throws Error(bad_input) for a file that is
 /// broken, and where the folder is another board's.
 [[nodiscard]] BoardFolder open_board_folder(const std::filesystem::path& folder, const std::string& board);
+
+/// Throws Error(usage) where a name is none of its tasks'.
+void check_task_names(const BoardFolder& folder, const std::vector<std::string>& names);
 
 /// Held by the process that changes a board, from before it reads board.json to after it has written it.
 class BoardLock {

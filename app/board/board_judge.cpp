@@ -42,11 +42,15 @@ bool is_time(const Json& value) {
 Json verdict_of(const Json& said) {
   if (!said.is_object()) return failure("its verdict cannot be read");
   const auto member = [&](const char* key) { return said.value(key, Json()); };
+  if (const Json gpu = member("other_gpu"); gpu.is_string())
+    return {{"other_gpu", sanitize(gpu.get<std::string>(), kNoteBytes)}};
   const Json compiled = member("compiled"), correct = member("correct"), note = member("note");
   const bool readable = compiled.is_boolean() && correct.is_boolean() && is_time(member("time_us")) &&
                         is_time(member("eager_us"));
   if (!readable || (correct.get<bool>() && !compiled.get<bool>()))
     return failure("its verdict cannot be read");
+  if (correct.get<bool>() && member("time_us").is_null())
+    return failure("it found the kernel right, and did not time it");
   return {{"compiled", compiled},
           {"correct", correct},
           {"time_us", member("time_us")},
@@ -74,7 +78,7 @@ Json read_verdict(const Result<std::string>& written, const std::string& word) {
   return verdict_of(try_parse_json(text.substr(head.size(), text.size() - head.size() - 1)));
 }
 
-Json judge_model(const fs::path& folder, const fs::path& task, const fs::path& model,
+Json judge_model(const fs::path& folder, const fs::path& task, const fs::path& model, const std::string& gpu,
                  const std::string& python, const std::atomic<bool>* stop) {
   const runtime::PythonInstallation installation = runtime::find_python(python);
   const runtime::ScratchFolder scratch;
@@ -82,12 +86,16 @@ Json judge_model(const fs::path& folder, const fs::path& task, const fs::path& m
   for (const EmbeddedFile& file : board_python_files())
     write_file_atomically(scratch.path() / file.name, std::string(file.text));
   const std::string word = fmt::format("{:02x}", fmt::join(random_uid(), ""));
-  return read_verdict(
+  Json verdict = read_verdict(
       runtime::output_of({installation.program, "-B", program.string(), fs::absolute(folder).string(),
-                          fs::absolute(task).string(), fs::absolute(model).string()},
+                          fs::absolute(task).string(), fs::absolute(model).string(), gpu},
                          runtime::python_environment(), kJudgeLimit,
                          {.input = word + "\n", .stop = stop, .last_words = true}),
       word);
+  if (verdict.contains("other_gpu"))
+    fail(ExitCode::environment, "the judge runs on {} here, and the kernel was searched on {}",
+         verdict["other_gpu"].get<std::string>(), gpu);
+  return verdict;
 }
 
 }  // namespace ak::app

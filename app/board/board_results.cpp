@@ -386,9 +386,14 @@ Arguments kernel_arguments(const BoardFolder& folder, const BestRun& best) {
   Arguments arguments{fmt::format("search:{}", best.search)};
   const auto session = session_of(folder, best.run);
   if (!session) return arguments;
-  for (const std::string& argument : session->runs.front().arguments)
-    for (const char* flag : {"--problem=", "--shape=", "--unaudited"})
-      if (argument.starts_with(flag)) arguments.push_back(argument);
+  for (const std::string& argument : session->runs.front().arguments) {
+    // The board's folder may have been moved since.
+    if (argument.starts_with("--problem=") && !best.run.problem.empty())
+      arguments.push_back("--problem=" + (folder.path / best.run.problem).string());
+    else
+      for (const char* flag : {"--problem=", "--shape=", "--unaudited"})
+        if (argument.starts_with(flag)) arguments.push_back(argument);
+  }
   return arguments;
 }
 

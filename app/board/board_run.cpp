@@ -18,7 +18,6 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
-#include "core/text/suggest.h"
 #include "core/time_limit.h"
 #include "db/store/session_store.h"
 
@@ -92,13 +91,13 @@ class BoardRunner {
 
   void take_order();
   void take_tasks();
-  void check_names() const;
   [[nodiscard]] std::optional<steady_clock::time_point> end_of_time() const;
   void say_time_is_over() const;
   /// False where the board ends with `code_`.
   [[nodiscard]] bool run_task(const FoundTask& task, TaskState& state);
   [[nodiscard]] Next next_of(const FoundTask& task, const TaskState& state, RowId& session) const;
   [[nodiscard]] std::optional<RowId> begin(const FoundTask& task, TaskState& state);
+  void resume(TaskState& state, RowId session);
   [[nodiscard]] bool go_on(const std::string& name, RowId session);
   [[nodiscard]] Json session_json(const FoundTask& task, const std::string& problem,
                                   const std::string& start) const;
@@ -152,22 +151,13 @@ void BoardRunner::take_tasks() {
     state.file = task.listed.file;
     state.cell = task.listed.cell;
     state.note = task.listed.note;
-    if (task.missing.empty()) state.content = task.content;
+    if (task.missing.empty()) note_content(task, folder_, state);
     states.push_back(std::move(state));
   }
   for (const TaskState& before : folder_.tasks)
     if (std::ranges::find(states, before.name, &TaskState::name) == states.end() && !before.runs.empty())
       states.push_back(before), states.back().gone = true;
   folder_.tasks = std::move(states);
-}
-
-void BoardRunner::check_names() const {
-  std::vector<std::string> names;
-  for (const FoundTask& task : tasks_) names.push_back(task.listed.name);
-  for (const std::string& name : order_.only)
-    if (std::ranges::find(names, name) == names.end())
-      fail(ExitCode::usage, "{} has no task '{}'{}; it has {}, such as '{}'", manifest_.name,
-           sanitize(name, 60), did_you_mean(name, names), names.size(), names.front());
 }
 
 std::optional<steady_clock::time_point> BoardRunner::end_of_time() const {
@@ -191,6 +181,19 @@ void BoardRunner::note_failure(TaskState& state, const std::string& why, ExitCod
   keep_code(value(code));
 }
 
+/// What a search began with and writes is where it was: it is not, where the board's folder was moved.
+bool has_files(const db::SessionSearch& search) {
+  const auto is_there = [](const std::string& argument) {
+    constexpr std::string_view kProblem = "--problem=", kOutput = "--output=";
+    std::error_code error;
+    if (argument.starts_with(kProblem)) return fs::is_directory(argument.substr(kProblem.size()), error);
+    if (argument.starts_with(kOutput))
+      return fs::is_directory(fs::path(argument.substr(kOutput.size())).parent_path(), error);
+    return true;
+  };
+  return std::ranges::all_of(search.arguments, is_there);
+}
+
 BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& state, RowId& session) const {
   const auto fits = [&](const TaskRun& run) {
     return run.content == task.content && run.way == way_of(task) && run.device == folder_.device &&
@@ -201,13 +204,13 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
   const db::Session before = *session_of(folder_, *last);
   const db::SessionSearch& search = before.runs.front();
   session = before.id;
-  if (search.state == "finished") return Next::nothing;
+  if (search.state == "finished") return search.search ? Next::nothing : Next::begin;
   // A GPU that was lost, or a full disk, took nothing of what was committed. What failed otherwise may have failed for
   // what a search cannot go on with, such as another version of the program.
   const bool lost =
       search.exit_code == value(ExitCode::environment) || search.exit_code == value(ExitCode::database);
   const bool over = search.state == "skipped" || (search.state == "failed" && !lost);
-  return over ? Next::begin : Next::resume;
+  return over || !has_files(search) ? Next::begin : Next::resume;
 }
 
 /// The manifest of a session of this one search.
@@ -291,6 +294,21 @@ std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state)
   return id;
 }
 
+/// Where the folder is gone in which it began, it goes on in the board's: its paths are absolute.
+void BoardRunner::resume(TaskState& state, RowId id) {
+  say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with", state.name));
+  state.failure.clear();
+  save(folder_);
+  db::SessionStore store(folder_.database);
+  db::Session session = store.read(id);
+  std::error_code error;
+  if (!fs::is_directory(session.folder, error)) {
+    session.folder = folder_.path.string();
+    store.move(session, {});
+  }
+  store.queue(id);
+}
+
 /// Runs what is left of a session here.
 bool BoardRunner::go_on(const std::string& name, RowId id) {
   const HereAgain here;
@@ -315,28 +333,26 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
     keep_code(db::SessionStore(folder_.database).read(session).exit_code.value_or(0));
     return true;
   }
-  if (next == Next::resume) {
-    say(fmt::format("  {}: goes on where it was interrupted, with the limits that it began with",
-                    state.name));
-    db::SessionStore(folder_.database).queue(session);
-    return go_on(state.name, session);
-  }
   try {
-    const auto id = begin(task, state);
-    if (!id) return true;
-    session = *id;
+    if (next == Next::resume) {
+      resume(state, session);
+    } else {
+      const auto id = begin(task, state);
+      if (!id) return true;
+      session = *id;
+    }
+    return go_on(state.name, session);
   } catch (const Error& error) {
     if (error.code() == ExitCode::database || error.code() == ExitCode::output) throw;
     if (error.code() == ExitCode::interrupted) return code_ = value(error.code()), false;
     return note_failure(state, error.what(), error.code()), true;
   }
-  return go_on(state.name, session);
 }
 
 int BoardRunner::run() {
   take_order();
   take_tasks();
-  check_names();
+  check_task_names(folder_, order_.only);
   save(folder_);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const std::string& name = tasks_[i].listed.name;

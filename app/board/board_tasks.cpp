@@ -25,11 +25,22 @@ constexpr std::size_t kPathDigits = 6;
 // Next to a file of GPU MODE: what its cases are.
 constexpr const char* kCasesFile = "task.yml";
 
+/// False also where it cannot be looked at: a word of a text may be longer than a name can be.
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+bool is_own_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && !fs::is_symlink(path, error);
+}
+
 /// A file with what decides, too: the cases of GPU MODE.
 std::string text_of(const fs::path& file) {
   std::string text = read_file(file);
   const fs::path cases = file.parent_path() / kCasesFile;
-  if (file.filename() == "reference.py" && fs::is_regular_file(cases)) text += read_file(cases);
+  if (file.filename() == "reference.py" && is_file(cases)) text += read_file(cases);
   return text;
 }
 
@@ -52,13 +63,13 @@ std::set<std::string> words_of(std::string_view text) {
 void add_modules(const std::string& text, const fs::path& folder, std::map<fs::path, std::string>& modules) {
   for (const std::string& word : words_of(text)) {
     const fs::path module = folder / (word + ".py");
-    if (fs::is_regular_file(module) && modules.emplace(module, "").second) {
+    if (is_file(module) && modules.emplace(module, "").second) {
       modules[module] = read_file(module);
       add_modules(modules[module], folder, modules);
     }
-    if (!fs::is_directory(folder / word) || fs::is_symlink(folder / word)) continue;
+    if (!is_own_folder(folder / word)) continue;
     const fs::path init = folder / word / "__init__.py";
-    if (fs::is_regular_file(init) && modules.emplace(init, "").second) modules[init] = read_file(init);
+    if (is_file(init) && modules.emplace(init, "").second) modules[init] = read_file(init);
     // The text names the modules of a package, or its own __init__.py does.
     if (folder.filename() != word)
       add_modules(text + (modules.contains(init) ? "\n" + modules[init] : ""), folder / word, modules);
@@ -95,7 +106,7 @@ void look_for_file(FoundTask& task, const BoardManifest& manifest, const BoardFo
   if (task.listed.file.empty()) return;
   const fs::path file =
       task.listed.own ? own_file(manifest, folder, task.listed.file) : folder.tasks_folder / task.listed.file;
-  if (fs::is_regular_file(file))
+  if (is_file(file))
     task.file = file;
   else
     task.missing = fmt::format("there is no file {}", file.string());
@@ -138,10 +149,10 @@ void add_others(std::vector<FoundTask>& tasks, const BoardManifest& manifest, co
                 const BoardFolder& folder) {
   for (const BoardTask& other : files.tasks) {
     const fs::path& file = other.source.file;
-    const auto is_file = [&](const FoundTask& task) {
+    const auto has_file = [&](const FoundTask& task) {
       return !task.file.empty() && fs::absolute(task.file).lexically_normal() == file;
     };
-    if (std::ranges::any_of(tasks, is_file)) continue;
+    if (std::ranges::any_of(tasks, has_file)) continue;
     FoundTask task;
     task.listed.file = file.lexically_relative(fs::absolute(folder.tasks_folder)).generic_string();
     task.listed.name = free_name(tasks, other, task.listed.file);
@@ -184,6 +195,16 @@ void note_forms(std::vector<FoundTask>& tasks, const BoardFiles& files) {
         task.form = known.source.kind;
 }
 
+/// Where the problem of a task's file is made, below the board's folder.
+std::string place_of_problem(const FoundTask& task) {
+  return fmt::format("problems/{}_{}", task.listed.name, task.content.substr(0, kVersionDigits));
+}
+
+void note_problem(const FoundTask& task, const fs::path& problem, TaskState& state) {
+  state.degenerate = codegen::degenerate_evidence(codegen::load_problem(problem));
+  state.for_judge = task.form == "kernelbench";
+}
+
 }  // namespace
 
 std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFolder& folder,
@@ -205,18 +226,30 @@ std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFol
   return tasks;
 }
 
+void note_content(const FoundTask& task, const BoardFolder& folder, TaskState& state) {
+  if (state.content == task.content) return;
+  state.content = task.content;
+  state.degenerate.clear();
+  state.for_judge = false;
+  const fs::path problem = folder.path / place_of_problem(task);
+  if (!fs::exists(problem)) return;
+  try {
+    note_problem(task, problem, state);
+  } catch (const Error&) {
+    // Its search says what is wrong with the folder.
+  }
+}
+
 std::string problem_of_file(const FoundTask& task, const BoardFolder& folder, TaskState& state,
                             const std::string& python, const std::atomic<bool>& stop) {
-  const std::string below =
-      fmt::format("problems/{}_{}", task.listed.name, task.content.substr(0, kVersionDigits));
+  const std::string below = place_of_problem(task);
   const fs::path path = folder.path / below;
   if (!fs::exists(path)) {
     const auto installation = runtime::find_python(python);
     const PythonSource source{.file = task.file, .kind = task.form, .stop = &stop};
     static_cast<void>(make_python_problem(path, source, installation));
   }
-  state.degenerate = codegen::degenerate_evidence(codegen::load_problem(path));
-  state.for_judge = task.form == "kernelbench";
+  note_problem(task, path, state);
   return below;
 }
 

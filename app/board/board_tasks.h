@@ -23,6 +23,9 @@ struct FoundTask {
 [[nodiscard]] std::vector<FoundTask> found_tasks(const BoardManifest& manifest, const BoardFolder& folder,
                                                  bool from_files);
 
+/// Notes in the state what the task's content is now, and what the problem that was made of it shows, where there is one.
+void note_content(const FoundTask& task, const BoardFolder& folder, TaskState& state);
+
 /// Makes the problem folder of a task's file where it is not there yet; returns its path below the board's folder. Notes
 /// what the file shows in `state`. Throws Error as make_python_problem() does.
 [[nodiscard]] std::string problem_of_file(const FoundTask& task, const BoardFolder& folder, TaskState& state,

@@ -150,6 +150,13 @@ TEST_CASE("commands are quoted for a shell, and one of them has no path of this 
           shown.run.search));
 }
 
+TEST_CASE("the command of a kernel names its problem where the board's folder is now") {
+  Shown shown;
+  shown.folder.path = "/moved";
+  CHECK_THAT(shown.task()["command"].get<std::string>(), Contains("--problem=/moved/problems/one "));
+  CHECK_THAT(shown.task()["folder_command"].get<std::string>(), Contains("--problem=problems/one "));
+}
+
 TEST_CASE("of one that is at work the board's folder is not to be had") {
   const db::test::TemporaryFolder place;
   {
@@ -205,6 +212,29 @@ TEST_CASE("a folder with none of the files that a board lists is not the board's
   tasks.folder.tasks_folder /= "level2";
   CHECK_THROWS_WITH(tasks.found(), Contains("lists such as two.py"));
   tasks.folder.tasks_folder = tasks.folder.tasks_folder.parent_path() / "level1";
+  CHECK(tasks.found().size() == 1);
+}
+
+TEST_CASE("what the text of before showed is not said of a task that has changed") {
+  const Tasks tasks;
+  tasks.task("one.py");
+  const FoundTask now = tasks.found().at(0);
+  TaskState state;
+  state.content = now.content;
+  state.degenerate = "its inputs do not matter";
+  state.for_judge = true;
+  note_content(now, tasks.folder, state);
+  CHECK(state.for_judge);
+  state.content = "another";
+  note_content(now, tasks.folder, state);
+  CHECK(state.content == now.content);
+  CHECK(state.degenerate.empty());
+  CHECK_FALSE(state.for_judge);
+}
+
+TEST_CASE("a word that is too long for the name of a file is no module") {
+  const Tasks tasks;
+  tasks.task("one.py", "# " + std::string(300, 'x') + " " + std::string(253, 'y'));
   CHECK(tasks.found().size() == 1);
 }
 

@@ -122,6 +122,8 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
       R"({"compiled": true, "correct": true, "time_us": 5.0, "eager_us": null, "note": "n"})";
   const Json verdict = read_verdict("JUDGED abc " + right + "\n", "abc");
   CHECK(verdict == parse_json(right));
+  CHECK(read_verdict(std::string("JUDGED abc {\"other_gpu\": \"H100\", \"correct\": true}\n"), "abc") ==
+        Json{{"other_gpu", "H100"}});
   struct Row {
     Result<std::string> written;
     std::string words;
@@ -141,6 +143,7 @@ TEST_CASE("a verdict is one line of who knows the word, of a judge that ended we
       {"JUDGED xyz " + right + "\n", "not one verdict"},
       {std::string("JUDGED abc [1]\n"), "cannot be read"},
       {std::string("JUDGED abc {\"compiled\": false, \"correct\": true}\n"), "cannot be read"},
+      {timed("null"), "did not time it"},
       {timed("0"), "cannot be read"},
       {timed("-1"), "cannot be read"},
       {timed("1e999"), "cannot be read"},
@@ -179,12 +182,14 @@ TEST_CASE("a board's folder keeps what is written, and takes no other board") {
   task.runs.push_back(
       {.session = "00ff", .content = "0123", .way = "file/search", .device = folder.device, .problem = "p"});
   task.verdict = {{"correct", true}};
+  task.baselines_of = {{"variant", 7}};
   folder.tasks.push_back(task);
   save(folder);
   BoardFolder again = open_board_folder(place / "b", "mine");
   REQUIRE(again.find("one") != nullptr);
   CHECK(again.find("one")->runs.front().session == "00ff");
   CHECK(again.find("one")->verdict["correct"] == true);
+  CHECK(again.find("one")->baselines_of["variant"] == 7);
   CHECK(again.find("two") == nullptr);
   CHECK(again.device == folder.device);
   CHECK_THROWS_WITH(open_board_folder(place / "b", "other"), Contains("another board"));

@@ -19,15 +19,28 @@ def eval_kernel_against_ref(task, model, **_):
 """
 
 
-def judged(what, runtime="0.5"):
+TORCH = """
+class cuda:
+    is_available = staticmethod(lambda: True)
+    get_device_name = staticmethod(lambda: {gpu!r})
+"""
+
+
+def judged(what, runtime="0.5", gpu=None):
     """What the judge writes to standard output, and its exit code, with an evaluator that finds every model wrong."""
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         (folder / "src" / "kernelbench").mkdir(parents=True)
         (folder / "src" / "kernelbench" / "eval.py").write_text(WRONG.format(what=what, runtime=runtime))
         (folder / "task.py").write_text("")
-        done = subprocess.run([sys.executable, "-B", JUDGE, place, folder / "task.py", folder / "task.py"],
-                              input=WORD + "\n", capture_output=True, text=True, timeout=60, check=False)
+        if gpu:
+            (folder / "src" / "torch.py").write_text(TORCH.format(gpu=gpu))
+            with open(folder / "src" / "kernelbench" / "eval.py", "a", encoding="utf-8") as evaluator:
+                evaluator.write("import torch\n")
+        (folder / "word").write_text(WORD + "\n")  # a file, which can be read at any place
+        with open(folder / "word", encoding="utf-8") as words:
+            done = subprocess.run([sys.executable, "-B", JUDGE, place, folder / "task.py", folder / "task.py", "GPU 1"],
+                                  stdin=words, capture_output=True, text=True, timeout=60, check=False)
         return done.stdout, done.returncode
 
 
@@ -50,6 +63,16 @@ class Judge(unittest.TestCase):
                       f"import subprocess; subprocess.run(['echo', {FORGED!r}])"):
             with self.subTest(forge):
                 self.assertFalse(self.verdict(forge)["correct"])
+
+    def test_the_word_cannot_be_read_again(self):
+        for again in ("import os; assert os.pread(0, 99, 0) == b''", "import sys; assert sys.stdin.read() == ''",
+                      "import os; os.lseek(0, 0, os.SEEK_SET); assert os.read(0, 99) == b''"):
+            with self.subTest(again):
+                self.assertFalse(self.verdict(again)["correct"])
+
+    def test_another_gpu_judges_nothing(self):
+        self.assertEqual(self.verdict("raise ValueError", gpu="GPU 2"), {"other_gpu": "GPU 2"})
+        self.assertFalse(self.verdict("pass", gpu="GPU 1")["correct"])
 
     def test_code_that_ends_the_judge_leaves_no_verdict(self):
         self.assertEqual(judged(f"import os; print({FORGED!r}, flush=True); os._exit(0)"), ("", 0))

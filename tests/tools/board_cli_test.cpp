@@ -146,6 +146,37 @@ TEST_CASE("a search that lost its GPU goes on, and one that failed otherwise beg
   fail_with(ExitCode::internal_error);
   CHECK(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
   CHECK(tiny.count("searches") == 2);
+  db::Connection(tiny.box.folder / "ak.db", db::OpenMode::create)
+      .execute("UPDATE session_searches SET state = 'finished', search_id = NULL");
+  CHECK(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  CHECK(tiny.count("searches") == 3);  // one that ended without a search did nothing
+}
+
+TEST_CASE("a search whose folder is gone goes on in the board's, and one whose board was moved begins anew") {
+  Board tiny;
+  const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
+  REQUIRE(tiny.run(manifest, {"--task", "two"}).exit_code == 0);
+  const auto stop = [&](const std::string& folder) {
+    db::Connection database(tiny.box.folder / "ak.db", db::OpenMode::create);
+    database.execute("UPDATE session_searches SET state = 'stopped', exit_code = NULL");
+    database.execute("UPDATE sessions SET status = 'stopped', exit_code = NULL, folder = '" + folder + "'");
+  };
+  stop("/nowhere");
+  const ProgramResult gone = tiny.run(manifest, {"--task", "two"});
+  INFO(gone.out << gone.err);
+  CHECK(gone.exit_code == 0);
+  CHECK_THAT(gone.err, Contains("two: goes on where it was interrupted"));
+  CHECK(tiny.count("searches") == 1);
+  stop(tiny.box.folder.path().string());
+  std::filesystem::rename(tiny.box.folder / "kept", tiny.box.folder / "before");
+  std::filesystem::create_directories(tiny.box.folder / "kept");
+  std::filesystem::rename(tiny.box.folder / "before", tiny.box.folder / "kept" / "now");
+  const ProgramResult moved =
+      tiny.box.run({"board", "run", manifest, "--device", "emulator", "--arch", "sm_80", "--folder",
+                    (tiny.box.folder / "kept" / "now").string(), "--task", "two"});
+  INFO(moved.out << moved.err);
+  CHECK(moved.exit_code == 0);
+  CHECK(tiny.count("searches") == 2);
 }
 
 TEST_CASE("the time of a call stops the search that is at work, and the next call goes on with it") {
@@ -265,6 +296,9 @@ TEST_CASE(
   const ProgramResult known = mine.board({"confirm", manifest, "--judge", judge});
   CHECK(known.exit_code == 0);  // another verdict of the same kernel is asked for by name
   CHECK_THAT(known.out, Contains("double: judged before: right"));
+  const ProgramResult unknown = mine.board({"confirm", manifest, "--judge", judge, "--task", "dubble"});
+  CHECK(unknown.exit_code == code(ExitCode::usage));
+  CHECK_THAT(unknown.err, Contains("mine has no task 'dubble'; did you mean 'double'"));
   CHECK(mine.board({"confirm", manifest, "--judge", judge, "--task", "double"}).exit_code ==
         code(ExitCode::expectation));
   mine.box.write("tasks/double.py", task_file("return x * 4"));

@@ -42,7 +42,7 @@ constexpr const char* kBoardHelp =
 constexpr std::int64_t kSample = 5;
 constexpr IntegerRange kSamples{.min = 1, .max = 10'000};
 // What a board is asked again, that some task may not have.
-constexpr const char* kAllBaselines = "eager,compile";
+constexpr const char* kAllBaselines[] = {"eager", "compile"};
 
 /// What every subcommand has.
 struct BoardFlags {
@@ -78,36 +78,57 @@ bool is_among(const std::vector<std::string>& only, const std::string& task) {
   return only.empty() || std::ranges::find(only, task) != only.end();
 }
 
-/// Both baselines were timed in turns with the kernel, on all of its shapes.
-bool has_all_turns(const Json& task) {
-  return task["speedups"].size() == 2 &&
-         std::ranges::all_of(task["speedups"], [](const Json& one) { return one["in_turns"].get<bool>(); });
+/// The baselines that were not timed in turns with the kernel on all of its shapes, with commas between.
+std::string missing_baselines(const Json& task) {
+  std::vector<std::string> missing;
+  for (const char* name : kAllBaselines)
+    if (!task["speedups"].contains(name) || !task["speedups"][name]["in_turns"].get<bool>())
+      missing.emplace_back(name);
+  return fmt::format("{}", fmt::join(missing, ","));
+}
+
+/// One device of those that a board runs on: "cuda:all", "cuda:1,2".
+std::string first_device(const std::string& flag) {
+  return flag == "cuda:all" ? "cuda" : flag.substr(0, flag.find(','));
+}
+
+/// Times a kernel in turns with baselines, on the device of this call and for the target of its search. False where it may
+/// be tried again, as the device, say, was lost.
+bool time_baselines(const app::BoardFolder& folder, const app::BestRun& best, const std::string& baselines,
+                    const std::string& device) {
+  app::Arguments arguments = app::kernel_arguments(folder, best);
+  for (const std::string& flag :
+       {"--baselines=" + baselines, std::string("--no-libraries"), "--db=" + folder.database.string(),
+        "--arch=" + best.run.device.substr(best.run.device.rfind(' ') + 1)})
+    arguments.push_back(flag);
+  if (!device.empty()) arguments.push_back("--device=" + first_device(device));
+  try {
+    static_cast<void>(kBaselinesVerb.run(arguments));
+  } catch (const Error& error) {
+    print_stderr("  no baselines: {}\n", error.what());
+    return error.code() != ExitCode::environment && error.code() != ExitCode::database;
+  }
+  return true;
 }
 
 /// A kernel without turns with PyTorch, or with some of them, where a GPU and PyTorch are there now: as its search ran
-/// without them.
-/// @param only  these tasks; all where there are none
+/// without them. A baseline that fails would in every call: it is tried once with a kernel, unless its task is named.
 /// @param over  the time of the call is
-void time_missing_baselines(const app::BoardFolder& folder, const std::vector<std::string>& only,
+void time_missing_baselines(app::BoardFolder& folder, const app::BoardOrder& order,
                             const std::function<bool()>& over) {
   if (folder.device.starts_with(to_string(DeviceKind::emulator))) return;
   const Json board = app::board_json(folder, "");
-  for (const Json& task : board["tasks"]) {
-    const std::string name = task["task"];
-    if (!task.contains("search") || has_all_turns(task) || !is_among(only, name)) continue;
+  for (const Json& json : board["tasks"]) {
+    app::TaskState& task = *folder.find(json["task"]);
+    const std::string missing = missing_baselines(json);
+    if (!json.contains("search") || missing.empty() || !is_among(order.only, task.name)) continue;
+    const app::BestRun best = app::best_run(folder, task, folder.device).value();
+    if (order.only.empty() && task.baselines_of == app::judged_kernel(best)) continue;
     if (over()) return;
-    const auto best =
-        app::best_run(folder, *std::ranges::find(folder.tasks, name, &app::TaskState::name), folder.device);
-    print_stderr("  {}: baselines\n", name);
-    app::Arguments again = app::kernel_arguments(folder, *best);
-    for (const std::string& flag : {"--baselines=" + std::string(kAllBaselines),
-                                    std::string("--no-libraries"), "--db=" + folder.database.string()})
-      again.push_back(flag);
-    try {
-      static_cast<void>(kBaselinesVerb.run(again));
-    } catch (const Error& error) {
-      print_stderr("  {}: no baselines: {}\n", name, error.what());
-    }
+    print_stderr("  {}: baselines\n", task.name);
+    if (!time_baselines(folder, best, missing, order.device)) continue;
+    task.baselines_of = app::judged_kernel(best);
+    app::save(folder);
   }
 }
 
@@ -164,7 +185,7 @@ int run_tasks(const app::Arguments& arguments) {
     return order.limit_minutes &&
            std::chrono::steady_clock::now() - begun >= time_limit(*order.limit_minutes * 60);
   };
-  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder, order.only, over);
+  if (code != static_cast<int>(ExitCode::interrupted)) time_missing_baselines(folder, order, over);
   fmt::print("{}", app::board_text(app::board_json(folder, "")));
   return code;
 }
@@ -253,7 +274,9 @@ Json verdict_of(const app::BoardFolder& folder, const app::TaskState& task, cons
   try {
     static_cast<void>(
         call_operation("export_kernel", request, "export", {"--db=" + folder.database.string()}));
-    verdict = app::judge_model(judge, folder.tasks_folder / task.file, out / "model_new.py", python, &stop);
+    const std::string gpu = best.run.device.substr(0, best.run.device.rfind(' '));
+    verdict =
+        app::judge_model(judge, folder.tasks_folder / task.file, out / "model_new.py", gpu, python, &stop);
   } catch (const Error& error) {
     if (error.code() == ExitCode::environment) throw;
     verdict = {{"failure", error.what()}};
@@ -297,7 +320,8 @@ int confirm(const app::Arguments& arguments) {
                  "this task, also where its kernel was judged before; may be given several times (default: a "
                  "sample)")
       ->allow_extra_args(false);
-  add_integer(app, "--sample", kSamples, into(sample), "so many tasks, spread over all (default: 5)");
+  add_integer(app, "--sample", kSamples, into(sample),
+              "so many tasks, spread over all (default: 5); without --task");
   app.add_option("--device", device, "part of the product's name (default: the last run's)");
   add_python_flag(app);
   if (!parse(app, arguments)) return 0;
@@ -306,17 +330,19 @@ int confirm(const app::Arguments& arguments) {
   static_cast<void>(folder_of(flags, manifest, true));  // no folder is made where no board has run
   const app::BoardLock lock(path_of(flags, manifest));
   app::BoardFolder folder = folder_of(flags, manifest, true);
+  app::check_task_names(folder, only);
   int code = 0;
-  const std::vector<Judged> tasks =
+  std::vector<Judged> tasks =
       kernels_to_judge(manifest, folder, app::board_json(folder, device)["device"], only, code);
   if (tasks.empty() && code == 0)
     fail(ExitCode::usage,
          "no task of {} has a kernel that was searched from its KernelBench file{}; --from-files searches so "
          "where a template serves the task, too",
          folder.name, only.empty() ? "" : " among those");
+  if (only.empty()) tasks = sample_of(tasks, static_cast<std::size_t>(sample));
   const std::string python = app::named_python(app::load_config());
   const app::InterruptGuard interrupt;
-  for (const Judged& judged : sample_of(tasks, static_cast<std::size_t>(sample))) {
+  for (const Judged& judged : tasks) {
     if (interrupt.requested()) return static_cast<int>(ExitCode::interrupted);
     app::TaskState& task = *folder.find(judged.task);
     const bool known = only.empty() && is_judged(task, judged.best);

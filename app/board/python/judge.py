@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has KernelBench's own evaluator judge a model: `judge.py FOLDER TASK.py MODEL_NEW.py`.
+"""Has KernelBench's own evaluator judge a model: `judge.py FOLDER TASK.py MODEL_NEW.py GPU`.
 
 The folder is a checkout of KernelBench, of which src/kernelbench/eval.py is run. A line of standard input is a word that
 only this process and who started it know. Prints one line: JUDGED, the word, and JSON that says whether the model compiled
-and was correct, and both times in us. What the judged code prints goes to standard error. Packages that only the
-evaluator's file names may be missing.
+and was correct, and both times in us; on another GPU than the one named it judges nothing, and names it as other_gpu. What
+the judged code prints goes to standard error. Packages that only the evaluator's file names may be missing.
 """
 import importlib
 import json
@@ -51,10 +51,27 @@ def private_output():
     return own
 
 
+def secret_word():
+    """The line of standard input, which is empty from now on: a file or its buffer could be read again."""
+    with open(os.dup(0), encoding="utf-8") as words:
+        word = words.readline().strip()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return word
+
+
+def gpu_here():
+    """The product on which the evaluator's PyTorch runs; nothing where it has none."""
+    torch = sys.modules.get("torch")
+    return torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None
+
+
 def main():
     verdicts = private_output()
-    word = sys.stdin.readline().strip()
-    folder, task, model = map(pathlib.Path, sys.argv[1:])
+    word = secret_word()
+    folder, task, model = map(pathlib.Path, sys.argv[1:4])
+    gpu = sys.argv[4]
     stand_in("pydantic", BaseModel=Record)
     stand_in("requests")
     stand_in("dotenv", load_dotenv=lambda *_, **__: None)
@@ -63,6 +80,9 @@ def main():
     stand_in("litellm", completion=None)
     sys.path.insert(0, str(folder / "src"))
     from kernelbench.eval import eval_kernel_against_ref
+    if gpu_here() not in (None, gpu):
+        os.write(verdicts, f"JUDGED {word} {json.dumps({'other_gpu': gpu_here()})}\n".encode())
+        return
     result = eval_kernel_against_ref(task.read_text(), model.read_text(), num_correct_trials=TRIALS,
                                      measure_performance=True)
     verdict = json.dumps({
