@@ -20,7 +20,7 @@ constexpr const char* kCalls =
     "(SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = "
     "c.search_id "
     "AND e.ended_at <= c.ended_at AND (p.llm_call_id IS NULL OR p.llm_call_id < c.id)) AS after "
-    "FROM llm_calls c WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
+    "FROM llm_calls c WHERE search_id = :search AND (status <> 'cancelled' OR model LIKE 'agent:%') ORDER BY id";
 
 constexpr const char* kTrials =
     "SELECT c.id AS call, s.text AS source, v.tunables AS tunables FROM llm_calls c JOIN proposals p ON "
@@ -31,7 +31,7 @@ constexpr const char* kTrials =
 
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
-  if (status == "sent") return std::nullopt;
+  if (status == "sent" || parse_llm_fault(status) == LlmFault::cancelled) return std::nullopt;
   LlmReply reply{.text = row.text("answer"),
                  .stop = parse_llm_stop(row.text("stop")),
                  .usage = {.input_tokens = row.integer("input_tokens"),

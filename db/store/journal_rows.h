@@ -41,7 +41,7 @@ struct JournalCall {
 
 /// Throw SqliteError.
 [[nodiscard]] std::vector<JournalEntry> journal_entries(Connection& connection, RowId search);
-/// But those that were cancelled: they are asked again.
+/// But those that were cancelled: they are asked again. A coding agent's has what it had tried.
 [[nodiscard]] std::vector<JournalCall> journal_calls(Connection& connection, RowId search);
 
 /// Drops the entries of a session's search.
