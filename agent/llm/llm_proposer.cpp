@@ -27,15 +27,24 @@ Candidate unusable(const std::string& name, const std::string& source) {
   return {.name = name + ".cu", .source = source.substr(0, kMaxCandidateBytes), .plan = {}, .tunables = {}};
 }
 
-Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent, const std::string& name) {
+Result<Candidate> parse_trial(const LlmTrial& trial, const Candidate& parent) {
   if (trial.tunables) {
-    Result<Candidate> known = parse_candidate(name + ".cu", trial.text);
+    Result<Candidate> known = parse_candidate("trial.cu", trial.text);
     if (known) known.value().tunables = *trial.tunables;
     return known;
   }
-  auto read = read_answer(trial.text, parent, name, 1);
+  auto read = read_answer(trial.text, parent, "trial", 1);
   if (!read) return read.error();
   return std::move(read.value().front().candidate);
+}
+
+/// Named after what it is alone: a process that resumes the search gives it the same name, in whatever order the trials
+/// come then, and finds its evaluation by it.
+Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent) {
+  constexpr std::size_t kDigits = 12;  // of its hash: no two kernels of a search have the same; chosen
+  Result<Candidate> read = parse_trial(trial, parent);
+  if (read) read.value().name = fmt::format("trial_{}.cu", read.value().variant_hash().substr(0, kDigits));
+  return read;
 }
 
 /// What came of a kernel, for the agent that tries it.
@@ -268,8 +277,7 @@ void LlmProposer::take_trials(Exchange& exchange) {
 void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
   LlmClient& client = *options_.models[exchange.model].client;
   const Attempt& parent = exchange.question.parent;
-  auto read =
-      read_trial(trial, parent.candidate, fmt::format("llm_{}_trial_{}", exchange.call.number, ++trials_));
+  auto read = read_trial(trial, parent.candidate);
   if (!read) return client.answer_trial(trial.ticket, {{"refused", read.error().message}});
   Candidate& candidate = read.value();
   const std::string hash = candidate.variant_hash();

@@ -111,7 +111,6 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
-  int trials_ = 0;         ///< of coding agents, for their names
   std::int64_t room_ = 0;  ///< as poll() was told
   bool answered_ = false;  ///< once, by any model
   bool suspended_ = false;

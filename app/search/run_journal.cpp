@@ -145,7 +145,7 @@ class JournalStore final : public VariantStore {
     auto& calls = journal_.calls_;
     const auto known = std::ranges::find_if(calls, [&](const db::JournalCall& call) {
       return journal_.is_same_model(call.model, record.model) &&
-             (call.reply || call.request == request || is_kept(call));
+             (call.reply || call.request == request || is_kept(call) || !call.trials.empty());
     });
     if (known == calls.end()) return store_.begin_llm_call(record);
     const RowId id = known->id;

@@ -20,14 +20,17 @@ constexpr const char* kCalls =
     "(SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = "
     "c.search_id "
     "AND e.ended_at <= c.ended_at AND (p.llm_call_id IS NULL OR p.llm_call_id < c.id)) AS after "
-    "FROM llm_calls c WHERE search_id = :search AND (status <> 'cancelled' OR model LIKE 'agent:%') ORDER BY id";
+    "FROM llm_calls c WHERE search_id = :search AND (status <> 'cancelled' OR model LIKE 'agent:%') ORDER BY "
+    "id";
 
+// What began before the answer came was tried for it.
 constexpr const char* kTrials =
     "SELECT c.id AS call, s.text AS source, v.tunables AS tunables FROM llm_calls c JOIN proposals p ON "
     "p.llm_call_id = c.id JOIN evaluations e ON e.proposal_id = p.id JOIN journal j ON j.evaluation_id = "
     "e.id "
     "JOIN variants v ON v.id = p.variant_id JOIN sources s ON s.id = v.source_id WHERE c.search_id = :search "
-    "AND c.model LIKE 'agent:%' AND j.result <> '' ORDER BY e.id";
+    "AND c.model LIKE 'agent:%' AND j.result <> '' AND (c.ended_at IS NULL OR e.started_at < c.ended_at) "
+    "ORDER BY e.id";
 
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
@@ -52,7 +55,8 @@ void add_trials(Connection& connection, RowId search, std::vector<JournalCall>& 
     const auto call = std::ranges::find(calls, row.integer("call"), &JournalCall::id);
     if (call == calls.end()) continue;
     JournalTrial trial{.source = row.text("source"), .tunables = {}};
-    for (const auto& [name, value] : parse_json(row.text("tunables")).items())
+    const Json tunables = parse_json(row.text("tunables"));  // items() keeps no temporary
+    for (const auto& [name, value] : tunables.items())
       if (value.is_number_integer()) trial.tunables[name] = value.get<std::int64_t>();
     call->trials.push_back(std::move(trial));
   }

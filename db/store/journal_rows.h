@@ -34,8 +34,8 @@ struct JournalCall {
   std::string model, request;
   std::optional<LlmReply> reply;  ///< nothing where no answer came
   std::int64_t after = 0;         ///< evaluations of the search that were committed before the answer
-  /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, with those of
-  /// its answer at the end.
+  /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, without those
+  /// of its answer.
   std::vector<JournalTrial> trials = {};
 };
 
