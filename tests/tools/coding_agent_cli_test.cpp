@@ -232,7 +232,7 @@ TEST_CASE("a session that is resumed knows what its agent tried, and evaluates n
 
 TEST_CASE("no key of an agent is kept") {
   AskedAgent asked("tells", {"4_fast"});
-  const ProgramResult result = asked.run({"--max-evaluations", "2"});
+  const ProgramResult result = asked.run({"--max-evaluations", "3"});
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(read_file(asked.box.folder / "ak.db").find("a-key-of-the-agents-own") == std::string::npos);

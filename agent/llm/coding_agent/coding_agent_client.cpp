@@ -211,7 +211,8 @@ void CodingAgentClient::begin(Work& work, const std::string& name) {
   if (text.get_ref<const std::string&>().size() > kMaxCandidateBytes)
     return refuse(fmt::format("a kernel has at most {} bytes", kMaxCandidateBytes));
   const std::uint64_t ticket = ++last_ticket_;
-  std::string answer = as_answer(text.get<std::string>());
+  // It is stored as a candidate.
+  std::string answer = Redactor(secret_values(agent_.environment))(as_answer(text.get<std::string>()));
   work.texts.emplace(ticket, answer);
   work.asked.emplace(ticket, name);
   work.waiting.push_back({.ticket = ticket, .text = std::move(answer)});

@@ -150,6 +150,7 @@ def floods():
 def tells():
     key = os.environ["MY_KEY"]
     print("the key is", key)
+    Server().call("evaluate", {"source": source(ANSWERS[0]) + f"// {key}\n", "wait_s": 500})
     answer(f"// {key}\n" + open(ANSWERS[0]).read())
 
 
