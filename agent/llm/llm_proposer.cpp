@@ -228,7 +228,7 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
                    options_.models[exchange.model].name, exchange.call.number, one.hypothesis_error);
     if (one.candidate) {
       credited_.try_emplace(one.source, exchange.credited);
-      if (!take_measured(exchange, *one.candidate))
+      if (!take_tried(exchange, *one.candidate))
         offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
     } else {
       offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop),
@@ -302,9 +302,15 @@ void LlmProposer::tell_trials(Exchange& exchange, const Attempt& attempt) {
   exchange.measured.insert_or_assign(attempt.candidate.variant_hash(), attempt);
 }
 
-/// True where the agent has had it evaluated: what it expects of it now is no expectation.
-bool LlmProposer::take_measured(Exchange& exchange, const Candidate& candidate) {
-  const auto known = exchange.measured.find(candidate.variant_hash());
+/// True where the agent has had it evaluated, or it is evaluated for the agent now: what it expects of it is no
+/// expectation.
+bool LlmProposer::take_tried(Exchange& exchange, const Candidate& candidate) {
+  const std::string hash = candidate.variant_hash();
+  if (exchange.tried.contains(hash)) {
+    if (!exchange.awaited.contains(hash)) exchange.awaited.insert(hash);
+    return true;
+  }
+  const auto known = exchange.measured.find(hash);
   if (known == exchange.measured.end()) return false;
   exchange.passed = exchange.passed || known->second.passed;
   if (!known->second.passed) exchange.last_failed = known->second;

@@ -85,7 +85,7 @@ class LlmProposer final : public CandidateSource {
   void take_trials(Exchange& exchange);
   void try_out(Exchange& exchange, const LlmTrial& trial);
   void tell_trials(Exchange& exchange, const Attempt& attempt);
-  [[nodiscard]] bool take_measured(Exchange& exchange, const Candidate& candidate);
+  [[nodiscard]] bool take_tried(Exchange& exchange, const Candidate& candidate);
   [[nodiscard]] Exchange* awaiting(const std::string& hash) const;
   [[nodiscard]] Exchange* trying(const std::string& hash) const;
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
