@@ -142,6 +142,7 @@ TEST_CASE("an agent without an answer that can be taken costs its question, and 
                                                  "ended with code 255; it left no answer; it said: "
                                                  "nobody is logged in"},
                                                 {"moves", "its answer is not taken: it is a link"},
+                                                {"pesters", "it goes on calling"},
                                                 {"floods", "larger than 16 MiB"}}));
   AskedAgent asked(mode, {"4_fast"});
   const ProgramResult result = asked.run({"--max-evaluations", "4", "--max-tokens", kForOneQuestion});

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kKeptOutputBytes = 64u << 10;  // the end of what it printed, kept with the call; chosen
 constexpr int kNotStarted = 127;                     // a supervisor's exit code, as shells say it
+constexpr std::int64_t kMostRefused = 1000;  // calls beyond its evaluations, far above any need; chosen
 constexpr std::string_view kSourceBegin = "/* alphakernel";
 /// The tool that runs kernels beside `evaluate`, which the server runs itself once the search allows it.
 constexpr std::string_view kAllowed = "profile";
@@ -179,7 +180,12 @@ std::optional<LlmFailure> CodingAgentClient::overspent(const std::filesystem::pa
 // ---- trials
 
 std::optional<LlmFailure> CodingAgentClient::look(Work& work) {
-  for (const std::string& name : work.files.take_new()) begin(work, name);
+  for (const std::string& name : work.files.take_new()) {
+    ++work.calls;
+    begin(work, name);
+  }
+  if (work.calls > settings_.most_evaluations + kMostRefused)
+    return LlmFailure{LlmFault::malformed, "it goes on calling though it has no evaluations left"};
   if (!work.files.flooded()) return std::nullopt;
   return LlmFailure{LlmFault::malformed, "it floods the folder of its calls"};
 }
