@@ -67,7 +67,7 @@ LlmProposer::LlmProposer(LlmProposerOptions options)
     : options_(std::move(options)),
       archive_(options_.seed),
       models_(options_),
-      spending_(options_.budgets),
+      spending_(options_.budgets, options_.spent_usd),
       choice_(options_, archive_, bandit_),
       writer_(options_, archive_),
       calls_(options_, models_, spending_) {

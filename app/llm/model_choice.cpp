@@ -126,7 +126,8 @@ std::string model_names(std::span<const agent::LlmModel> models) {
 std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
                                                       const DeviceFacts& device, const Config& config,
-                                                      Memory memory, const ModelPatience& patience) {
+                                                      Memory memory, const ModelPatience& patience,
+                                                      double spent_usd) {
   const std::filesystem::path settings = config_path();
   const auto prompts =
       agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts");
@@ -154,6 +155,7 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
       .budgets = options.budgets,
       .seed = agent::derive_seed(options.seed, kModelStream),
       .max_output_tokens = config.llm_answer_tokens,
+      .spent_usd = spent_usd,
       .effort = config.llm_effort});
 }
 

@@ -87,7 +87,9 @@ std::vector<JournalCall> journal_calls(Connection& connection, RowId search) {
                      .model = row.text("model"),
                      .request = row.text("request"),
                      .reply = reply_of(row),
-                     .after = row.integer("after")});
+                     .after = row.integer("after"),
+                     .trials = {},
+                     .spent_usd = row.real("cost_usd")});
   add_trials(connection, search, calls);
   return calls;
 }

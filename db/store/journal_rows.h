@@ -37,6 +37,8 @@ struct JournalCall {
   /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, without those
   /// of its answer.
   std::vector<JournalTrial> trials = {};
+  /// What was spent without an answer, as far as it is known.
+  std::optional<double> spent_usd = {};
 };
 
 /// Throw SqliteError.

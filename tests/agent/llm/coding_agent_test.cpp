@@ -178,6 +178,9 @@ TEST_CASE("all that a question may cost is reserved for it, however short it is"
   spending.count(*first, {.text = "", .usage = {.input_tokens = 1}, .cost_usd = 1});
   CHECK(spending.reserve(agent, request));  // 1 + 4 + 4
   CHECK_FALSE(spending.reserve(agent, request));
+  LlmSpending resumed(budgets, 7);
+  CHECK(resumed.cost_usd() == 7);
+  CHECK_FALSE(resumed.reserve(agent, request));
 }
 
 }  // namespace
