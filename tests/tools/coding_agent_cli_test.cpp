@@ -256,11 +256,13 @@ TEST_CASE("what an agent may spend is reserved, and who says that it spent more 
 
 TEST_CASE("an agent that is not there is said to be not there, once") {
   AskedAgent asked("nothing");
-  std::vector<std::string> arguments = asked.arguments({"--max-evaluations", "4"});
+  std::vector<std::string> arguments =
+      asked.arguments({"--max-evaluations", "4", "--max-cost-usd", "10", "--agent-cost-usd", "4"});
   *std::ranges::find(arguments, "agent:scripted") = "agent:/no/such/agent";
   const ProgramResult result = run_program(arguments, asked.box.environment);
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::environment));
   CHECK_THAT(result.err, Contains("/no/such/agent"));
   CHECK(asked.calls() == "no_model\r\n");
+  CHECK(asked.box.query("SELECT total(cost_usd), total(input_tokens) FROM llm_calls") == "0,0\r\n");
 }

@@ -146,7 +146,8 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
     return reply;
   }
   const std::string said = last_words(output.text, output.error_text);
-  const bool absent = output.exit_code == kNotStarted;
+  const bool absent =
+      output.exit_code == kNotStarted || (output.failure && output.failure->fault == LlmFault::no_model);
   reply.failure = {
       absent ? LlmFault::no_model : LlmFault::malformed,
       ForeignText(said.empty() ? why : fmt::format("{}; it said: {}", why, said)).line(redactor)};
@@ -161,6 +162,8 @@ void CodingAgentClient::count(const AgentFolder& folder, const ProgramOutput& ou
     if (!usage.tokens.reported) usage.tokens = written->tokens;
     if (!usage.cost_usd) usage.cost_usd = written->cost_usd;
   }
+  const bool absent = reply.failure && reply.failure->fault == LlmFault::no_model;
+  if (absent && !usage.tokens.reported && !usage.cost_usd) return;  // it was not started
   if (are_possible(usage.tokens)) reply.usage = usage.tokens;
   estimate_usage(request, true, reply);
   reply.cost_usd = usage.cost_usd;
