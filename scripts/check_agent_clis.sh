@@ -69,11 +69,12 @@ for agent in codex claude; do
 done
 
 echo '{"llm_commands": {"claude": {"environment": ["ANTHROPIC_API_KEY", "ENABLE_TOOL_SEARCH"]}}}' >"$work/agents.json"
+# The money is for one question: this model has nothing else to answer, and each agent that is asked takes seconds to start.
 for agent in codex claude; do
   echo "== $agent answers a search with a kernel that the search evaluates"
   clean PATH="$(dirname "$codex"):$(dirname "$claude"):$PATH" ALPHAKERNEL_CONFIG="$work/agents.json" "$program" generate -q \
     --algorithm vector_add --device emulator --arch sm_80 --seed 1 --proposer llm --model agent:$agent --agent-minutes 2 \
-    --max-evaluations 3 --output "$work/k.cu" 2>&1 | grep -E 'tried|agent:' || true
+    --max-evaluations 3 --max-cost-usd 1 --agent-cost-usd 1 --output "$work/k.cu" 2>&1 | grep --line-buffered -E 'tried|agent:' || true
   good=$(clean "$program" query --format csv "SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id
     JOIN llm_calls c ON c.id = p.llm_call_id WHERE c.model = 'agent:$agent' AND c.status = 'ok' AND e.status IN ('ok', 'duplicate')" |
     tail -n 1 | tr -d '\r')

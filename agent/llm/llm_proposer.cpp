@@ -27,15 +27,24 @@ Candidate unusable(const std::string& name, const std::string& source) {
   return {.name = name + ".cu", .source = source.substr(0, kMaxCandidateBytes), .plan = {}, .tunables = {}};
 }
 
-Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent, const std::string& name) {
+Result<Candidate> parse_trial(const LlmTrial& trial, const Candidate& parent) {
   if (trial.tunables) {
-    Result<Candidate> known = parse_candidate(name + ".cu", trial.text);
+    Result<Candidate> known = parse_candidate("trial.cu", trial.text);
     if (known) known.value().tunables = *trial.tunables;
     return known;
   }
-  auto read = read_answer(trial.text, parent, name, 1);
+  auto read = read_answer(trial.text, parent, "trial", 1);
   if (!read) return read.error();
   return std::move(read.value().front().candidate);
+}
+
+/// Named after what it is alone: a process that resumes the search gives it the same name, in whatever order the trials
+/// come then, and finds its evaluation by it.
+Result<Candidate> read_trial(const LlmTrial& trial, const Candidate& parent) {
+  constexpr std::size_t kDigits = 12;  // of its hash: no two kernels of a search have the same; chosen
+  Result<Candidate> read = parse_trial(trial, parent);
+  if (read) read.value().name = fmt::format("trial_{}.cu", read.value().variant_hash().substr(0, kDigits));
+  return read;
 }
 
 /// What came of a kernel, for the agent that tries it.
@@ -58,7 +67,7 @@ LlmProposer::LlmProposer(LlmProposerOptions options)
     : options_(std::move(options)),
       archive_(options_.seed),
       models_(options_),
-      spending_(options_.budgets),
+      spending_(options_.budgets, options_.spent_usd),
       choice_(options_, archive_, bandit_),
       writer_(options_, archive_),
       calls_(options_, models_, spending_) {
@@ -219,7 +228,7 @@ void LlmProposer::read(Exchange& exchange, const LlmReply& reply) {
                    options_.models[exchange.model].name, exchange.call.number, one.hypothesis_error);
     if (one.candidate) {
       credited_.try_emplace(one.source, exchange.credited);
-      if (!take_measured(exchange, *one.candidate))
+      if (!take_tried(exchange, *one.candidate))
         offer(exchange, std::move(one.candidate).value(), "", std::move(one.hypothesis));
     } else {
       offer(exchange, unusable(name, one.source), worded(one.candidate.error(), reply.stop),
@@ -268,8 +277,7 @@ void LlmProposer::take_trials(Exchange& exchange) {
 void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
   LlmClient& client = *options_.models[exchange.model].client;
   const Attempt& parent = exchange.question.parent;
-  auto read =
-      read_trial(trial, parent.candidate, fmt::format("llm_{}_trial_{}", exchange.call.number, ++trials_));
+  auto read = read_trial(trial, parent.candidate);
   if (!read) return client.answer_trial(trial.ticket, {{"refused", read.error().message}});
   Candidate& candidate = read.value();
   const std::string hash = candidate.variant_hash();
@@ -294,9 +302,15 @@ void LlmProposer::tell_trials(Exchange& exchange, const Attempt& attempt) {
   exchange.measured.insert_or_assign(attempt.candidate.variant_hash(), attempt);
 }
 
-/// True where the agent has had it evaluated: what it expects of it now is no expectation.
-bool LlmProposer::take_measured(Exchange& exchange, const Candidate& candidate) {
-  const auto known = exchange.measured.find(candidate.variant_hash());
+/// True where the agent has had it evaluated, or it is evaluated for the agent now: what it expects of it is no
+/// expectation.
+bool LlmProposer::take_tried(Exchange& exchange, const Candidate& candidate) {
+  const std::string hash = candidate.variant_hash();
+  if (exchange.tried.contains(hash)) {
+    if (!exchange.awaited.contains(hash)) exchange.awaited.insert(hash);
+    return true;
+  }
+  const auto known = exchange.measured.find(hash);
   if (known == exchange.measured.end()) return false;
   exchange.passed = exchange.passed || known->second.passed;
   if (!known->second.passed) exchange.last_failed = known->second;

@@ -85,7 +85,7 @@ class LlmProposer final : public CandidateSource {
   void take_trials(Exchange& exchange);
   void try_out(Exchange& exchange, const LlmTrial& trial);
   void tell_trials(Exchange& exchange, const Attempt& attempt);
-  [[nodiscard]] bool take_measured(Exchange& exchange, const Candidate& candidate);
+  [[nodiscard]] bool take_tried(Exchange& exchange, const Candidate& candidate);
   [[nodiscard]] Exchange* awaiting(const std::string& hash) const;
   [[nodiscard]] Exchange* trying(const std::string& hash) const;
   [[nodiscard]] Attempt attempt_of(const Completed& completed, RowId variant, const Exchange* exchange) const;
@@ -111,7 +111,6 @@ class LlmProposer final : public CandidateSource {
   std::map<std::string, std::string> credited_;  ///< source of a model's candidate -> the bandit's arm
   std::optional<double> best_ns_;
   int told_ = 0;
-  int trials_ = 0;         ///< of coding agents, for their names
   std::int64_t room_ = 0;  ///< as poll() was told
   bool answered_ = false;  ///< once, by any model
   bool suspended_ = false;

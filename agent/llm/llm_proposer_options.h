@@ -34,7 +34,8 @@ struct LlmProposerOptions {
   std::optional<LlmOutageRule> outage = {};  ///< nothing: five failures in a row end a model for the run
   PromptSet prompts;
   PromptSubject subject;
-  Budgets budgets;  ///< only tokens and money are looked at
+  Budgets budgets;       ///< only tokens and money are looked at
+  double spent_usd = 0;  ///< of these, before the first question
   std::uint64_t seed = 0;
   int max_output_tokens = 16'000;  ///< of an answer, thinking included
   std::string effort;

@@ -16,8 +16,9 @@ namespace ak::agent {
 /// One thread.
 class LlmSpending {
  public:
-  /// `budgets` must outlive it; only tokens and money are looked at.
-  explicit LlmSpending(const Budgets& budgets) : budgets_(budgets) {}
+  /// `budgets` must outlive it; only tokens and money are looked at. @param spent_usd before
+  explicit LlmSpending(const Budgets& budgets, double spent_usd = 0)
+      : budgets_(budgets), cost_usd_(spent_usd) {}
 
   using Reservation = std::uint64_t;
   /// Cuts the length of the request's answer to what the model and the budgets allow, and reserves its cost.
@@ -45,7 +46,7 @@ class LlmSpending {
   std::map<Reservation, Reserved> reserved_;  ///< for the questions in flight
   Reservation last_ = 0;
   std::int64_t tokens_ = 0;
-  double cost_usd_ = 0;
+  double cost_usd_;
   bool price_known_ = true;
   std::string_view exhausted_;
 };

@@ -26,12 +26,14 @@ constexpr std::uint64_t kModelStream = 2;  // of a run's seed; inputs and held-o
 agent::LlmModel open_priced(const std::string& name, const agent::LlmSettings& settings,
                             const agent::Budgets& budgets) {
   agent::LlmModel model = agent::open_model(name, settings);
-  if (budgets.max_cost_usd && !model.entry.price && !model.entry.question_usd) {
+  if (budgets.max_cost_usd && !model.entry.question_usd) {
+    // What a question costs by the price of tokens is no limit of what an agent sends by itself.
     if (name.starts_with(std::string(agent::kAgentProvider) + ":"))
       fail(ExitCode::usage,
            "what '{}' spends cannot be known before, so --max-cost-usd cannot be kept; give "
            "--agent-cost-usd, the most for one question (docs/coding_agents.md)",
            name);
+    if (model.entry.price) return model;
     fail(ExitCode::usage,
          "model '{}' has no price entry, so --max-cost-usd cannot be kept; give it one in {} "
          "(docs/providers.md)",
@@ -126,7 +128,8 @@ std::string model_names(std::span<const agent::LlmModel> models) {
 std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
                                                       const agent::LoopOptions& options,
                                                       const DeviceFacts& device, const Config& config,
-                                                      Memory memory, const ModelPatience& patience) {
+                                                      Memory memory, const ModelPatience& patience,
+                                                      double spent_usd) {
   const std::filesystem::path settings = config_path();
   const auto prompts =
       agent::PromptSet::with_folder(settings.empty() ? settings : settings.parent_path() / "prompts");
@@ -152,6 +155,7 @@ std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmMode
       .prompts = prompts,
       .subject = subject,
       .budgets = options.budgets,
+      .spent_usd = spent_usd,
       .seed = agent::derive_seed(options.seed, kModelStream),
       .max_output_tokens = config.llm_answer_tokens,
       .effort = config.llm_effort});

@@ -59,10 +59,9 @@ struct ModelPatience {
 };
 
 /// Candidates by models for a run with these options on this device.
-[[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(std::vector<agent::LlmModel> models,
-                                                                    const agent::LoopOptions& options,
-                                                                    const DeviceFacts& device,
-                                                                    const Config& config, Memory memory,
-                                                                    const ModelPatience& patience);
+/// @param spent_usd by an earlier process of the run, on questions that are asked again
+[[nodiscard]] std::unique_ptr<agent::CandidateSource> make_proposer(
+    std::vector<agent::LlmModel> models, const agent::LoopOptions& options, const DeviceFacts& device,
+    const Config& config, Memory memory, const ModelPatience& patience, double spent_usd = 0);
 
 }  // namespace ak::app

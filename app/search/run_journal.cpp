@@ -143,17 +143,18 @@ class JournalStore final : public VariantStore {
   }
 
   // A question that was sent and never answered is asked again under its old number, if it is the same; and whatever it
-  // is if it waits in a mailbox, where it may have an answer by now.
+  // is if it waits in a mailbox, where it may have an answer by now, or if kernels were tried for it.
   RowId begin_llm_call(const LlmCallRecord& record) override {
     const std::string request = text_of(record.request);
     auto& calls = journal_.calls_;
     const auto known = std::ranges::find_if(calls, [&](const db::JournalCall& call) {
       return journal_.is_same_model(call.model, record.model) &&
-             (call.reply || call.request == request || is_kept(call));
+             (call.reply || call.request == request || is_kept(call) || !call.trials.empty());
     });
     if (known == calls.end()) return store_.begin_llm_call(record);
     const RowId id = known->id;
     if (known->reply) answered_.insert(id);
+    if (!known->reply && known->spent_usd) spent_[id] = *known->spent_usd;
     if (known->reply || !known->trials.empty()) {
       const std::lock_guard lock(journal_.mutex_);
       // What comes from an API comes in minutes, and so it may come at once. What comes in hours comes when it came.
@@ -167,7 +168,11 @@ class JournalStore final : public VariantStore {
   QuestionName name_of_llm_call(RowId call) override { return store_.name_of_llm_call(call); }
   void note_llm_reward(RowId call, double reward) override { store_.note_llm_reward(call, reward); }
   void end_llm_call(RowId call, const LlmReply& reply, double latency_ms) override {
-    if (!answered_.contains(call)) store_.end_llm_call(call, reply, latency_ms);
+    if (answered_.contains(call)) return;
+    LlmReply whole = reply;
+    if (const auto before = spent_.find(call); before != spent_.end() && before->second > 0)
+      whole.cost_usd = reply.cost_usd.value_or(0) + before->second;
+    store_.end_llm_call(call, whole, latency_ms);
   }
 
   void end_search(RowId search, std::string_view status, std::string_view reason,
@@ -182,8 +187,9 @@ class JournalStore final : public VariantStore {
 
   RunJournal& journal_;
   VariantStore& store_;
-  std::set<RowId> replayed_;  ///< evaluations
-  std::set<RowId> answered_;  ///< calls
+  std::set<RowId> replayed_;       ///< evaluations
+  std::set<RowId> answered_;       ///< calls
+  std::map<RowId, double> spent_;  ///< of calls that are asked again: before
 };
 
 class JournalClient final : public LlmClient {
@@ -328,6 +334,13 @@ int RunJournal::free_iteration(int wanted) {
   return free;
 }
 
+double RunJournal::spent_usd() const {
+  double usd = 0;
+  for (const db::JournalCall& call : calls_)
+    if (!call.reply) usd += call.spent_usd.value_or(0);
+  return usd;
+}
+
 std::unique_ptr<Evaluator> RunJournal::around(std::unique_ptr<Evaluator> evaluator) {
   return std::make_unique<JournalEvaluator>(*this, std::move(evaluator));
 }
@@ -336,8 +349,11 @@ std::unique_ptr<VariantStore> RunJournal::around(VariantStore& store) {
   return std::make_unique<JournalStore>(*this, store);
 }
 
-std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client, const std::string& model) {
+std::shared_ptr<LlmClient> RunJournal::around(std::shared_ptr<LlmClient> client, const std::string& model,
+                                              double question_usd) {
   models_.insert(model);
+  for (db::JournalCall& call : calls_)
+    if (!call.reply && call.model == model && !call.spent_usd) call.spent_usd = question_usd;
   return std::make_shared<JournalClient>(*this, std::move(client));
 }
 

@@ -39,8 +39,11 @@ class RunJournal {
   [[nodiscard]] std::unique_ptr<Evaluator> around(std::unique_ptr<Evaluator> evaluator);
   [[nodiscard]] std::unique_ptr<VariantStore> around(VariantStore& store);
   /// @param model its name: what an earlier process asked of it is known of this model alone
-  [[nodiscard]] std::shared_ptr<LlmClient> around(std::shared_ptr<LlmClient> client,
-                                                  const std::string& model);
+  /// @param question_usd what a question may have cost whose process was killed
+  [[nodiscard]] std::shared_ptr<LlmClient> around(std::shared_ptr<LlmClient> client, const std::string& model,
+                                                  double question_usd = 0);
+  /// What questions without an answer have cost that are asked again, once all models are known.
+  [[nodiscard]] double spent_usd() const;
 
  private:
   friend class JournalEvaluator;

@@ -121,9 +121,12 @@ std::unique_ptr<agent::CandidateSource> make_source(const SearchRun& run, const 
   if (run.models.empty()) return nullptr;
   std::vector<agent::LlmModel> models = run.models;
   for (agent::LlmModel& model : models)
-    if (run.journal != nullptr) model.client = run.journal->around(std::move(model.client), model.name);
+    if (run.journal != nullptr)
+      model.client =
+          run.journal->around(std::move(model.client), model.name, model.entry.question_usd.value_or(0));
   return make_proposer(std::move(models), options, device, config, memory_of(run, scope),
-                       {.outages_pass = run.patient, .mailbox_wait = run.mailbox_wait});
+                       {.outages_pass = run.patient, .mailbox_wait = run.mailbox_wait},
+                       run.journal != nullptr ? run.journal->spent_usd() : 0);
 }
 
 /// What the loop is asked to do, except for what the parts of the run supply.

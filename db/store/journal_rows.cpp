@@ -20,18 +20,21 @@ constexpr const char* kCalls =
     "(SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE e.search_id = "
     "c.search_id "
     "AND e.ended_at <= c.ended_at AND (p.llm_call_id IS NULL OR p.llm_call_id < c.id)) AS after "
-    "FROM llm_calls c WHERE search_id = :search AND status <> 'cancelled' ORDER BY id";
+    "FROM llm_calls c WHERE search_id = :search AND (status <> 'cancelled' OR model LIKE 'agent:%') ORDER BY "
+    "id";
 
+// What began before the answer came was tried for it.
 constexpr const char* kTrials =
     "SELECT c.id AS call, s.text AS source, v.tunables AS tunables FROM llm_calls c JOIN proposals p ON "
     "p.llm_call_id = c.id JOIN evaluations e ON e.proposal_id = p.id JOIN journal j ON j.evaluation_id = "
     "e.id "
     "JOIN variants v ON v.id = p.variant_id JOIN sources s ON s.id = v.source_id WHERE c.search_id = :search "
-    "AND c.model LIKE 'agent:%' AND j.result <> '' ORDER BY e.id";
+    "AND c.model LIKE 'agent:%' AND j.result <> '' AND (c.ended_at IS NULL OR e.started_at < c.ended_at) "
+    "ORDER BY e.id";
 
 std::optional<LlmReply> reply_of(const Rows& row) {
   const std::string status = row.text("status");
-  if (status == "sent") return std::nullopt;
+  if (status == "sent" || parse_llm_fault(status) == LlmFault::cancelled) return std::nullopt;
   LlmReply reply{.text = row.text("answer"),
                  .stop = parse_llm_stop(row.text("stop")),
                  .usage = {.input_tokens = row.integer("input_tokens"),
@@ -52,7 +55,8 @@ void add_trials(Connection& connection, RowId search, std::vector<JournalCall>& 
     const auto call = std::ranges::find(calls, row.integer("call"), &JournalCall::id);
     if (call == calls.end()) continue;
     JournalTrial trial{.source = row.text("source"), .tunables = {}};
-    for (const auto& [name, value] : parse_json(row.text("tunables")).items())
+    const Json tunables = parse_json(row.text("tunables"));  // items() keeps no temporary
+    for (const auto& [name, value] : tunables.items())
       if (value.is_number_integer()) trial.tunables[name] = value.get<std::int64_t>();
     call->trials.push_back(std::move(trial));
   }
@@ -83,7 +87,9 @@ std::vector<JournalCall> journal_calls(Connection& connection, RowId search) {
                      .model = row.text("model"),
                      .request = row.text("request"),
                      .reply = reply_of(row),
-                     .after = row.integer("after")});
+                     .after = row.integer("after"),
+                     .trials = {},
+                     .spent_usd = row.real("cost_usd")});
   add_trials(connection, search, calls);
   return calls;
 }

@@ -34,14 +34,16 @@ struct JournalCall {
   std::string model, request;
   std::optional<LlmReply> reply;  ///< nothing where no answer came
   std::int64_t after = 0;         ///< evaluations of the search that were committed before the answer
-  /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, with those of
-  /// its answer at the end.
+  /// Of a coding agent, which has kernels evaluated before it answers: in the order in which they ended, without those
+  /// of its answer.
   std::vector<JournalTrial> trials = {};
+  /// What was spent without an answer, as far as it is known.
+  std::optional<double> spent_usd = {};
 };
 
 /// Throw SqliteError.
 [[nodiscard]] std::vector<JournalEntry> journal_entries(Connection& connection, RowId search);
-/// But those that were cancelled: they are asked again.
+/// But those that were cancelled: they are asked again. A coding agent's has what it had tried.
 [[nodiscard]] std::vector<JournalCall> journal_calls(Connection& connection, RowId search);
 
 /// Drops the entries of a session's search.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A language model in the loop: a scripted model, a virtual device.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <mutex>
@@ -78,6 +79,26 @@ class KeptModel final : public LlmClient {
   std::atomic<bool> waiting_{false}, withdrawn_{false};
 };
 
+/// Has its answer evaluated, and gives it before the result is there.
+class TryingModel final : public LlmClient {
+ public:
+  explicit TryingModel(LlmReply reply) : reply_(std::move(reply)) {}
+  LlmReply ask(const LlmRequest&, const std::atomic<bool>* cancelled) override {
+    if (asked_.exchange(true)) return {.text = "", .failure = LlmFailure{LlmFault::exhausted, "no more"}};
+    static_cast<void>(testing::in_the_end([&] { return cancelled->load() || taken_; }));
+    return reply_;
+  }
+  std::optional<LlmTrial> take_trial() override {
+    if (!taken_.exchange(true)) return LlmTrial{.ticket = 1, .text = reply_.text};
+    std::this_thread::sleep_for(20ms);  // the answer is there at the next look
+    return std::nullopt;
+  }
+
+ private:
+  LlmReply reply_;
+  std::atomic<bool> asked_{false}, taken_{false};
+};
+
 struct Run {
   explicit Run(
       std::vector<LlmReply> replies, std::function<EvaluationResult(const EvaluationRequest&)> answer =
@@ -111,6 +132,7 @@ struct Run {
       options.models.push_back({.name = "test:n", .entry = options.models[0].entry, .client = second});
     options.parallel = parallel;
     if (kept) options.models[0].client = kept;
+    if (trying) options.models[0].client = trying;
     LlmProposer proposer(std::move(options));
     world.options.source = &proposer;
     return world.run();
@@ -119,6 +141,7 @@ struct Run {
 
   std::shared_ptr<ScriptedModel> model, second;
   std::shared_ptr<KeptModel> kept;  ///< in the place of the first
+  std::shared_ptr<TryingModel> trying;
   std::optional<std::chrono::milliseconds> mailbox_wait;
   bool ask_points = false;
   std::size_t parallel = 1;
@@ -543,6 +566,17 @@ TEST_CASE("a question that waits for days does not take the last evaluation from
   CHECK_FALSE(result.suspended);
   CHECK(result.stop_reason == "evaluation budget");
   CHECK(run.second->requests.size() == 2);
+}
+
+TEST_CASE("an answer that is evaluated already when it comes is not evaluated again") {
+  Run run({}, [](const auto& request) { return timed(has(request, "tried") ? 500 : 1000); });
+  run.trying = std::make_shared<TryingModel>(reply(candidate("tried")));
+  run.world.options.max_in_flight = 2;
+  const LoopResult result = run.run();
+  REQUIRE(result.best);
+  CHECK(result.best->request.candidate.name ==
+        "trial_" + result.best->request.candidate.variant_hash().substr(0, 12) + ".cu");
+  CHECK(std::ranges::count(run.world.store.rows, "test:m", &test::VectorStore::Row::proposer) == 1);
 }
 
 TEST_CASE("of two models the one that helps is asked more often") {

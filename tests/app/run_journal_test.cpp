@@ -124,6 +124,29 @@ RowId call_of(const std::string& before, const std::vector<std::string>& models,
                                                 .request = {}});
 }
 
+TEST_CASE(
+    "a question for which kernels were tried is that question, whatever is asked now, and has its costs") {
+  std::vector<db::JournalCall> calls{{.id = 101, .model = "agent:a", .request = "other", .reply = {}},
+                                     {.id = 102, .model = "agent:a", .request = "other", .reply = {}}};
+  calls[1].trials.push_back({.source = "kernel", .tunables = {}});
+  calls[1].spent_usd = 3;
+  RunJournal journal({}, std::move(calls));
+  static_cast<void>(journal.around(std::make_shared<SilentClient>(), "agent:a", 4));
+  CHECK(journal.spent_usd() == 7);  // nobody knows what the first has cost
+  VectorStore store;
+  const auto kept = journal.around(store);
+  const RowId call = kept->begin_llm_call({.search = 1,
+                                           .model = "agent:a",
+                                           .arm = "",
+                                           .credited_arm = "",
+                                           .prompt_version = "",
+                                           .bottleneck = "",
+                                           .request = {}});
+  CHECK(call == 102);
+  kept->end_llm_call(call, {.text = "", .cost_usd = 1}, 1);
+  CHECK(store.replies.at(0).cost_usd == 4);
+}
+
 TEST_CASE("a question that waits in a mailbox is that mailbox's, also of two with the same last name") {
   const std::string a = "mailbox:/s/a/box", b = "mailbox:/s/b/box";
   CHECK(call_of(a, {a, b}, a) == 101);

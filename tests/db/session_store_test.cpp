@@ -250,6 +250,21 @@ TEST_CASE("what a search keeps of a mailbox has the name of the place to which i
     CHECK(call.model == "mailbox:/new/box");
 }
 
+TEST_CASE("a question to a coding agent that was cancelled is asked again with what is known of it") {
+  Waiting waiting;
+  for (const char* model : {"provider:model", "agent:a"}) {
+    LlmReply stopped;
+    stopped.failure = LlmFailure{LlmFault::cancelled, "the run was stopped"};
+    stopped.cost_usd = 2;
+    waiting.searches->end_llm_call(waiting.ask(model), stopped, 1);
+  }
+  const auto calls = waiting.store.calls(waiting.search.search);
+  REQUIRE(calls.size() == 3);
+  CHECK(calls[2].model == "agent:a");
+  CHECK_FALSE(calls[2].reply);
+  CHECK(calls[2].spent_usd == 2);
+}
+
 TEST_CASE("a mailbox may be moved to where another one was") {
   Waiting waiting;
   static_cast<void>(waiting.ask("mailbox:/old/a/box"));

@@ -142,6 +142,7 @@ TEST_CASE("an agent without an answer that can be taken costs its question, and 
                                                  "ended with code 255; it left no answer; it said: "
                                                  "nobody is logged in"},
                                                 {"moves", "its answer is not taken: it is a link"},
+                                                {"pesters", "it goes on calling"},
                                                 {"floods", "larger than 16 MiB"}}));
   AskedAgent asked(mode, {"4_fast"});
   const ProgramResult result = asked.run({"--max-evaluations", "4", "--max-tokens", kForOneQuestion});
@@ -181,7 +182,10 @@ TEST_CASE("a search that is killed or stopped leaves no process of its agent beh
 }
 
 TEST_CASE("a session that is resumed knows what its agent tried, and evaluates none of it again") {
-  AskedAgent asked("twice", {"4_fast", "3_slow"});
+  const auto [mode, signal, tries] = GENERATE(
+      table<std::string, int, int>({{"twice", SIGKILL, 2}, {"waits", SIGKILL, 3}, {"waits", SIGTERM, 3}}));
+  CAPTURE(mode, signal);
+  AskedAgent asked(mode, {"4_fast", "3_slow"});
   const std::vector<std::string> arguments{AK_PROGRAM,
                                            "session",
                                            "start",
@@ -205,11 +209,11 @@ TEST_CASE("a session that is resumed knows what its agent tried, and evaluates n
                                            "--foreground",
                                            "--deterministic",
                                            "--max-evaluations",
-                                           "4"};
+                                           std::to_string(tries + 2)};
   const pid_t run = start_program(arguments, asked.box.environment, asked.box.folder.path());
   REQUIRE(in_the_end([&] { return asked.box.exists("pids") || has_ended(run); }));
   REQUIRE(asked.box.exists("pids"));
-  kill(run, SIGKILL);
+  kill(run, signal);
   int status = 0;
   REQUIRE(waitpid(run, &status, 0) == run);
   const auto tried = [&] {
@@ -218,17 +222,18 @@ TEST_CASE("a session that is resumed knows what its agent tried, and evaluates n
         "e.proposal_id "
         "WHERE p.proposer = 'agent:scripted' GROUP BY 1, 2");
   };
-  CHECK(tried() == "1,ok,2\r\n");
+  const std::string all = "1,ok," + std::to_string(tries) + "\r\n";
+  CHECK(tried() == all);
   const ProgramResult resumed = asked.box.run({"session", "resume", "1", "--foreground"});
   INFO(resumed.out << resumed.err);
-  CHECK(tried() == "1,ok,2\r\n");
+  CHECK(tried() == all);
   const Json session = parse_json(asked.box.run({"session", "status", "--json"}).out);
-  CHECK(session["searches"][0]["evaluations"] == 3);
+  CHECK(session["searches"][0]["evaluations"] == tries + 1);
 }
 
 TEST_CASE("no key of an agent is kept") {
   AskedAgent asked("tells", {"4_fast"});
-  const ProgramResult result = asked.run({"--max-evaluations", "2"});
+  const ProgramResult result = asked.run({"--max-evaluations", "3"});
   INFO(result.out << result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(read_file(asked.box.folder / "ak.db").find("a-key-of-the-agents-own") == std::string::npos);
@@ -251,11 +256,13 @@ TEST_CASE("what an agent may spend is reserved, and who says that it spent more 
 
 TEST_CASE("an agent that is not there is said to be not there, once") {
   AskedAgent asked("nothing");
-  std::vector<std::string> arguments = asked.arguments({"--max-evaluations", "4"});
+  std::vector<std::string> arguments =
+      asked.arguments({"--max-evaluations", "4", "--max-cost-usd", "10", "--agent-cost-usd", "4"});
   *std::ranges::find(arguments, "agent:scripted") = "agent:/no/such/agent";
   const ProgramResult result = run_program(arguments, asked.box.environment);
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::environment));
   CHECK_THAT(result.err, Contains("/no/such/agent"));
   CHECK(asked.calls() == "no_model\r\n");
+  CHECK(asked.box.query("SELECT total(cost_usd), total(input_tokens) FROM llm_calls") == "0,0\r\n");
 }

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kKeptOutputBytes = 64u << 10;  // the end of what it printed, kept with the call; chosen
 constexpr int kNotStarted = 127;                     // a supervisor's exit code, as shells say it
+constexpr std::int64_t kMostRefused = 1000;  // calls beyond its evaluations, far above any need; chosen
 constexpr std::string_view kSourceBegin = "/* alphakernel";
 /// The tool that runs kernels beside `evaluate`, which the server runs itself once the search allows it.
 constexpr std::string_view kAllowed = "profile";
@@ -145,7 +146,8 @@ LlmReply CodingAgentClient::answered(const AgentFolder& folder, const ProgramOut
     return reply;
   }
   const std::string said = last_words(output.text, output.error_text);
-  const bool absent = output.exit_code == kNotStarted;
+  const bool absent =
+      output.exit_code == kNotStarted || (output.failure && output.failure->fault == LlmFault::no_model);
   reply.failure = {
       absent ? LlmFault::no_model : LlmFault::malformed,
       ForeignText(said.empty() ? why : fmt::format("{}; it said: {}", why, said)).line(redactor)};
@@ -160,6 +162,8 @@ void CodingAgentClient::count(const AgentFolder& folder, const ProgramOutput& ou
     if (!usage.tokens.reported) usage.tokens = written->tokens;
     if (!usage.cost_usd) usage.cost_usd = written->cost_usd;
   }
+  const bool absent = reply.failure && reply.failure->fault == LlmFault::no_model;
+  if (absent && !usage.tokens.reported && !usage.cost_usd) return;  // it was not started
   if (are_possible(usage.tokens)) reply.usage = usage.tokens;
   estimate_usage(request, true, reply);
   reply.cost_usd = usage.cost_usd;
@@ -179,7 +183,12 @@ std::optional<LlmFailure> CodingAgentClient::overspent(const std::filesystem::pa
 // ---- trials
 
 std::optional<LlmFailure> CodingAgentClient::look(Work& work) {
-  for (const std::string& name : work.files.take_new()) begin(work, name);
+  for (const std::string& name : work.files.take_new()) {
+    ++work.calls;
+    begin(work, name);
+  }
+  if (work.calls > settings_.most_evaluations + kMostRefused)
+    return LlmFailure{LlmFault::malformed, "it goes on calling though it has no evaluations left"};
   if (!work.files.flooded()) return std::nullopt;
   return LlmFailure{LlmFault::malformed, "it floods the folder of its calls"};
 }
@@ -211,7 +220,8 @@ void CodingAgentClient::begin(Work& work, const std::string& name) {
   if (text.get_ref<const std::string&>().size() > kMaxCandidateBytes)
     return refuse(fmt::format("a kernel has at most {} bytes", kMaxCandidateBytes));
   const std::uint64_t ticket = ++last_ticket_;
-  std::string answer = as_answer(text.get<std::string>());
+  // It is stored as a candidate.
+  std::string answer = Redactor(secret_values(agent_.environment))(as_answer(text.get<std::string>()));
   work.texts.emplace(ticket, answer);
   work.asked.emplace(ticket, name);
   work.waiting.push_back({.ticket = ticket, .text = std::move(answer)});

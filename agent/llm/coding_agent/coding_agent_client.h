@@ -38,7 +38,8 @@ class CodingAgentClient final : public LlmClient {
     std::deque<LlmTrial> waiting;                ///< not taken yet
     std::map<std::uint64_t, std::string> asked;  ///< names of those that are not answered yet
     std::map<std::uint64_t, std::string> texts;  ///< of these, as an answer would have it
-    std::int64_t counted = 0;                    ///< calls that run kernels
+    std::int64_t calls = 0;
+    std::int64_t counted = 0;  ///< of these, that run kernels
     std::optional<double> best_ns = {};
     std::string best_text = {};
   };

@@ -60,8 +60,8 @@ std::vector<std::string> TrialFiles::take_new() {
   std::vector<std::string> names;
   std::error_code refused;
   std::size_t entries = 0;
-  for (fs::directory_iterator entry(folder_, refused), end; !refused && entry != end;
-       entry.increment(refused)) {
+  for (fs::directory_iterator entry(folder_, refused), end;
+       !refused && entry != end && names.size() < kMostTaken; entry.increment(refused)) {
     flooded_ = flooded_ || ++entries > kMaxTrialEntries;
     if (flooded_) break;
     std::string name = entry->path().filename().string();

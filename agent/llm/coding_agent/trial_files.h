@@ -14,6 +14,8 @@ namespace ak::agent {
 
 /// Who has more entries in the folder than this floods it: far above any limit on evaluations. Chosen.
 inline constexpr std::size_t kMaxTrialEntries = 20'000;
+/// Calls taken at once, so that no look takes long: an agent makes few at a time. Chosen.
+inline constexpr std::size_t kMostTaken = 32;
 
 /// Calls of a coding agent's tools that the search has to answer go through files in the folder of its question: the
 /// agent's server writes NAME.ask.json, the search NAME.told.json. Whoever may write the folder may have written any of
@@ -24,7 +26,7 @@ class TrialFiles {
  public:
   /// Throws Error(output) where the folder for them cannot be made.
   explicit TrialFiles(const std::filesystem::path& question_folder);
-  /// Names of those that were not taken yet, in order.
+  /// Names of those that were not taken yet, kMostTaken at most, in order.
   [[nodiscard]] std::vector<std::string> take_new();
   /// What that one asks; null where its file cannot be read as an object.
   [[nodiscard]] Json request_of(const std::string& name) const;

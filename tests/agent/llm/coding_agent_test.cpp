@@ -154,6 +154,16 @@ TEST_CASE("a folder of calls that is flooded is not looked through") {
   CHECK(files.flooded());
 }
 
+TEST_CASE("calls beyond what is taken at once are taken at the next look") {
+  const TemporaryFolder folder;
+  TrialFiles files(folder.path());
+  for (std::size_t i = 0; i < kMostTaken + 3; ++i)
+    write(folder / "trials" / (std::to_string(i) + ".ask.json"), "{}");
+  CHECK(files.take_new().size() == kMostTaken);
+  CHECK(files.take_new().size() == 3);
+  CHECK(files.take_new().empty());
+}
+
 TEST_CASE("all that a question may cost is reserved for it, however short it is") {
   Budgets budgets;
   budgets.max_cost_usd = 10;
@@ -168,6 +178,9 @@ TEST_CASE("all that a question may cost is reserved for it, however short it is"
   spending.count(*first, {.text = "", .usage = {.input_tokens = 1}, .cost_usd = 1});
   CHECK(spending.reserve(agent, request));  // 1 + 4 + 4
   CHECK_FALSE(spending.reserve(agent, request));
+  LlmSpending resumed(budgets, 7);
+  CHECK(resumed.cost_usd() == 7);
+  CHECK_FALSE(resumed.reserve(agent, request));
 }
 
 }  // namespace

@@ -109,6 +109,25 @@ def twice():
     open(os.path.join(HOME, "answered"), "w").close()
 
 
+def waits():
+    """It tries kernels in three ways, of the first question only, and works on it forever."""
+    if os.path.exists(os.path.join(HOME, "pids")):
+        return
+    Server().call("evaluate", {"source": "no kernel", "wait_s": 500})
+    Server().call("evaluate", {"tunables": {"BLOCK": 512}, "wait_s": 500})
+    for name in ANSWERS:
+        Server().call("evaluate", {"source": source(name), "wait_s": 500})
+    note_processes(os.getpid())
+    time.sleep(100000)
+
+
+def pesters():
+    for number in range(5000):
+        with open(f"trials/{number}.ask.json", "w") as out:
+            out.write("{}")
+    time.sleep(100000)
+
+
 def greedy():
     server = Server()
     kernel = source(ANSWERS[0])
@@ -131,6 +150,7 @@ def floods():
 def tells():
     key = os.environ["MY_KEY"]
     print("the key is", key)
+    Server().call("evaluate", {"source": source(ANSWERS[0]) + f"// {key}\n", "wait_s": 500})
     answer(f"// {key}\n" + open(ANSWERS[0]).read())
 
 
@@ -153,5 +173,5 @@ def spends():
 
 
 {"tries": tries, "forever": forever, "greedy": greedy, "leaves": leaves, "floods": floods, "tells": tells, "spends": spends,
- "fails": fails, "moves": moves, "twice": twice, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
+ "fails": fails, "moves": moves, "twice": twice, "waits": waits, "pesters": pesters, "nothing": lambda: None, "other": lambda: answer(open(ANSWERS[0]).read(), "0099-aaaaaaaa"),
  "killed": lambda: os.kill(os.getpid(), signal.SIGKILL)}[MODE]()
