@@ -226,6 +226,7 @@ TEST_CASE("a session that is resumed knows what its agent tried, and evaluates n
   CHECK(tried() == all);
   const ProgramResult resumed = asked.box.run({"session", "resume", "1", "--foreground"});
   INFO(resumed.out << resumed.err);
+  CHECK(resumed.exit_code == 0);
   CHECK(tried() == all);
   const Json session = parse_json(asked.box.run({"session", "status", "--json"}).out);
   CHECK(session["searches"][0]["evaluations"] == tries + 1);
