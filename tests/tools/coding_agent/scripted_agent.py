@@ -97,8 +97,9 @@ def forever():
 
 
 def twice():
-    """Of the first question it tries two kernels and answers with the second; the next it works on forever, others never."""
+    """Of the first question it tries two kernels and answers with the second; the next it works on forever, others get another kernel."""
     if os.path.exists(os.path.join(HOME, "pids")):
+        answer(open(ANSWERS[0]).read() + "// another one\n")
         return
     if os.path.exists(os.path.join(HOME, "answered")):
         note_processes(os.getpid())
@@ -110,8 +111,9 @@ def twice():
 
 
 def waits():
-    """It tries kernels in three ways, of the first question only, and works on it forever."""
+    """It tries kernels in three ways, of the first question, and works on it forever; others get another kernel."""
     if os.path.exists(os.path.join(HOME, "pids")):
+        answer(open(ANSWERS[0]).read() + "// another one\n")
         return
     Server().call("evaluate", {"source": "no kernel", "wait_s": 500})
     Server().call("evaluate", {"tunables": {"BLOCK": 512}, "wait_s": 500})
