@@ -68,7 +68,7 @@ class SessionRunner {
   /// Every search that is not done, or with `answered` every one that was suspended and has an answer by now. False when
   /// the session ends here.
   [[nodiscard]] bool run_all(bool answered);
-  /// Searches go on by turns, until none is left that could.
+  /// Searches take turns until none of them can go on.
   [[nodiscard]] bool run_by_turns();
   /// Runs on; false when the session ends here.
   [[nodiscard]] bool run_one(std::size_t index);
@@ -235,7 +235,7 @@ End SessionRunner::search_patiently(std::size_t index) {
 bool SessionRunner::run_one(std::size_t index) {
   const db::Session session = store_.read(id_);
   db::SessionSearch run = session.runs.at(index);
-  // What has begun by turns is closed when nothing is left.
+  // Searches that have taken turns are closed when nothing is left to give.
   const bool begun_by_turns = !run.rounds.empty() && !run.budgets.is_null();
   End end{"skipped", begun_by_turns ? "" : used_up(session, budgets_), 0};
   if (end.reason.empty()) {
