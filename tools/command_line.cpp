@@ -189,7 +189,8 @@ ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const
   app.add_option("--algorithm", algorithm_,
                  "algorithm that kernels are for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
-  app.add_option("--shape", shape_, "one shape instead of the problem's own ones, e.g. M=4096,N=1000");
+  app.add_option("--shape", shapes_,
+                 "a shape instead of the problem's own ones, e.g. M=4096,N=1000; may be repeated");
   add_python_flag(app);
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");
@@ -217,7 +218,7 @@ void ProblemFlags::add_param_flags(CLI::App& app) {
 }
 
 bool ProblemFlags::chosen() const {
-  return !shape_.empty() ||
+  return !shapes_.empty() ||
          std::ranges::any_of(options_, [](const auto& entry) { return entry.second->count() > 0; });
 }
 
@@ -245,7 +246,7 @@ Params ProblemFlags::chosen_params(const Params& defaults) const {
 std::shared_ptr<const ProblemInstance> ProblemFlags::instance(const Params& defaults) const {
   const Params chosen = chosen_params(defaults);
   auto instance = codegen::instantiate(*problem_, chosen);
-  return shape_.empty() ? instance : codegen::with_shape(*instance, shape_);
+  return shapes_.empty() ? instance : codegen::with_shapes(*instance, shapes_);
 }
 
 Json ProblemFlags::request(const Params& of_kernel) const {
@@ -255,7 +256,10 @@ Json ProblemFlags::request(const Params& of_kernel) const {
   const std::string& named = folder_.empty() ? algorithm_ : folder_;
   if (!named.empty()) request["problem"] = named;
   for (const auto& [name, text] : given_params()) request["params"][name] = text;
-  std::istringstream parts(shape_);
+  if (shapes_.empty()) return request;
+  if (shapes_.size() > 1)
+    fail(ExitCode::usage, "--shape: this command takes one, not {}; searches take several", shapes_.size());
+  std::istringstream parts(shapes_.front());
   for (std::string part; std::getline(parts, part, ',');) {
     const std::string axis = part.substr(0, part.find('='));
     request["shape"][axis] = part.substr(std::min(part.size(), axis.size() + 1));

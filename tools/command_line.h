@@ -85,7 +85,8 @@ class ProblemFlags {
   [[nodiscard]] Params chosen_params(const Params& defaults) const;
   /// Says where the kernel or a flag decided against the other, or against a default.
   void note_choices(const Params& of_kernel, const Params& chosen) const;
-  std::string algorithm_, folder_, shape_;
+  std::string algorithm_, folder_;
+  std::vector<std::string> shapes_;
   std::optional<codegen::Problem> problem_;
   std::map<std::string, std::string> values_;
   std::map<std::string, CLI::Option*> options_;

@@ -55,7 +55,7 @@ std::shared_ptr<const ProblemInstance> instance_of(const ManifestRun& run) {
   std::map<std::string, std::string> given;
   for (const auto& [name, value] : run.params) given[name] = to_string(value);
   auto instance = codegen::instantiate(problem, codegen::choose_params(problem, given));
-  return run.shape.empty() ? instance : codegen::with_shape(*instance, run.shape);
+  return run.shapes.empty() ? instance : codegen::with_shapes(*instance, run.shapes);
 }
 
 /// The generate_kernel command that searches the same.
@@ -63,7 +63,7 @@ std::string command_of(const ManifestRun& run, const SearchRun& search, const st
   std::string command = run.problem.empty() ? "generate_kernel --algorithm " + run.algorithm
                                             : "generate_kernel --problem " + run.problem.string();
   for (const auto& [name, value] : run.params) command += fmt::format(" --{} {}", name, to_string(value));
-  if (!run.shape.empty()) command += " --shape " + run.shape;
+  for (const std::string& shape : run.shapes) command += " --shape " + shape;
   if (!run.only.empty()) command += " --template " + run.only;
   for (const auto& [name, values] : run.fixed)
     command += fmt::format(" --set {}={}", name, fmt::join(values, ","));

@@ -42,7 +42,7 @@ ManifestRun read_run(const JsonReader& at, const fs::path& folder) {
   if (!name && run.algorithm.empty()) at.reject("the key 'name' is missing");
   run.name = name ? read_name(*name) : run.algorithm;
   if (const auto given = at.find("params")) run.params = read_params(*given);
-  if (const auto given = at.find("shape")) run.shape = read_shape(*given);
+  if (const auto given = at.find("shape")) run.shapes = read_shapes(*given);
   if (const auto given = at.find("arch")) run.arch = read_text(*given, "a target such as \"sm_90a\"");
   if (const auto given = at.find("device")) run.device = read_text(*given, "a device such as \"emulator\"");
   if (const auto given = at.find("proposer"); given && given->text() != "search") given->fail("\"search\"");

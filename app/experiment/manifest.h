@@ -18,7 +18,8 @@ struct ManifestRun {
   std::string algorithm;
   std::filesystem::path problem;  ///< folder; exactly one of the two
   Params params;
-  std::string arch, device, shape, only, target_performance;
+  std::string arch, device, only, target_performance;
+  std::vector<std::string> shapes;  ///< instead of the problem's own
   std::string strategy = "random";
   std::uint64_t seed = 1;
   FixedTunables fixed;

@@ -62,6 +62,17 @@ void tell_apart(std::vector<PackageEntry>& entries) {
   }
 }
 
+/// Of all operators that the kernel of `entry` serves.
+std::vector<Json> shapes_of_kernel(const std::vector<PackageEntry>& entries, const PackageEntry& entry) {
+  std::vector<Json> shapes;
+  for (const PackageEntry& other : entries) {
+    if (other.problem != entry.problem || other.params != entry.params) continue;
+    for (const Json& axes : other.axes)
+      if (std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
+  }
+  return shapes;
+}
+
 }  // namespace
 
 std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
@@ -86,12 +97,15 @@ Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string
   Json runs = Json::array();
   std::set<std::pair<std::string, std::map<std::string, std::string>>> known;
   for (const PackageEntry& entry : entries) {
+    if (!known.insert({entry.problem, entry.params}).second) continue;
     Json run{{"name", entry.name}, {"algorithm", entry.problem}, {"params", entry.params}};
-    // A search has one shape or those of its problem, of which it makes a set.
-    if (entry.axes.size() == 1) run["shape"] = entry.axes.front();
-    if (entry.axes.size() > 1) run["per_shape"] = true;
-    if (known.insert({entry.problem, entry.params}).second || entry.axes.size() == 1)
-      runs.push_back(std::move(run));
+    const std::vector<Json> shapes = shapes_of_kernel(entries, entry);
+    if (shapes.size() == 1) run["shape"] = shapes.front();
+    if (shapes.size() > 1) {
+      run["shape"] = shapes;
+      run["per_shape"] = true;
+    }
+    runs.push_back(std::move(run));
   }
   Json manifest{{"budgets", {{"max_minutes", minutes}}}, {"runs", runs}};
   if (!device.empty()) manifest["defaults"] = {{"arch", device}};

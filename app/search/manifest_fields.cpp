@@ -67,6 +67,14 @@ std::string read_shape(const JsonReader& at) {
   return fmt::format("{}", fmt::join(sizes, ","));
 }
 
+std::vector<std::string> read_shapes(const JsonReader& at) {
+  if (!at.json().is_array()) return {read_shape(at)};
+  std::vector<std::string> shapes;
+  for (const JsonReader& item : at.items()) shapes.push_back(read_shape(item));
+  if (shapes.empty()) at.fail("at least one shape");
+  return shapes;
+}
+
 std::string read_strategy(const JsonReader& at) {
   const std::string name = at.text();
   if (agent::find_strategy(name) == nullptr) at.reject(agent::unknown_strategy(name));

@@ -20,7 +20,9 @@ namespace ak::app {
 [[nodiscard]] std::chrono::milliseconds read_minutes(const JsonReader& at);
 [[nodiscard]] Params read_params(const JsonReader& at);
 [[nodiscard]] FixedTunables read_fixed(const JsonReader& at);
-[[nodiscard]] std::string read_shape(const JsonReader& at);     ///< "M=4096,N=1000"
+[[nodiscard]] std::string read_shape(const JsonReader& at);  ///< "M=4096,N=1000"
+/// One shape, or a list of several.
+[[nodiscard]] std::vector<std::string> read_shapes(const JsonReader& at);
 [[nodiscard]] std::string read_strategy(const JsonReader& at);  ///< a known one
 
 }  // namespace ak::app

@@ -65,7 +65,9 @@ void read_wait(const JsonReader& at, std::string_view flag, Reading& run) {
 void read_chosen_strategy(const JsonReader& at, std::string_view flag, Reading& run) {
   run.add(flag, read_strategy(at));
 }
-void read_sizes(const JsonReader& at, std::string_view flag, Reading& run) { run.add(flag, read_shape(at)); }
+void read_sizes(const JsonReader& at, std::string_view flag, Reading& run) {
+  for (const std::string& shape : read_shapes(at)) run.add(flag, shape);
+}
 void read_points(const JsonReader& at, std::string_view flag, Reading& run) {
   for (const auto& [name, values] : read_fixed(at))
     run.add(flag, fmt::format("{}={}", name, fmt::join(values, ",")));

@@ -17,12 +17,15 @@ namespace {
 
 // On the CPU device each takes as long as a timed one, for every point (chosen).
 constexpr std::size_t kDrawnOnCpuDevice = 4;
+// For each shape that was asked for: a set for three shapes of a model need not know as many as one for any (chosen).
+constexpr std::size_t kDrawnOfShape = 5;
 
 bool is_gpu(const MemberMeasurements& measurements) { return measurements.device().kind == DeviceKind::cuda; }
 
 std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
                            const std::vector<AxisValues>& timed, const Candidate& base, std::uint64_t seed) {
   std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed.size());
+  count = std::min(count, kDrawnOfShape * timed.size());
   if (!is_gpu(measurements)) count = std::min(count, kDrawnOnCpuDevice);
   std::vector<Workload> drawn =
       codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), seed);

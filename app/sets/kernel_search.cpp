@@ -44,6 +44,10 @@ struct KnownCandidate {
   std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
 };
 
+bool has_passed(const Outcome& outcome) {
+  return outcome.status == Status::ok || outcome.status == Status::duplicate;
+}
+
 class SetMaking {
  public:
   SetMaking(const SearchRun& run, const Config& config, VariantStore& store, const std::atomic<bool>& stop)
@@ -97,8 +101,13 @@ class SetMaking {
     return candidates;
   }
 
-  /// Every candidate on every timed shape.
-  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
+  /// Every candidate on every timed shape: first those that take the most shapes, for one of them is timed in turns with
+  /// all others.
+  void measure(MemberMeasurements& measurements, std::vector<Candidate> candidates) {
+    std::ranges::stable_sort(candidates, std::greater{}, [&](const Candidate& one) {
+      return std::ranges::count_if(
+          shapes_, [&](const Workload& shape) { return measurements.takes(one, shape.axes); });
+    });
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
@@ -112,7 +121,6 @@ class SetMaking {
     if (known_.empty())
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
-    if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
     if (known_.size() > 1) measure_on_drawn(measurements);
   }
 
@@ -155,21 +163,6 @@ class SetMaking {
     return left_out;
   }
 
-  /// What was measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed
-  /// again in turns with one of them, and its times become those of that one times the ratios of pairs.
-  void compare_in_turns(MemberMeasurements& measurements) {
-    const KnownCandidate one = known_[widest_and_fastest()];
-    std::vector<KnownCandidate> compared;
-    for (KnownCandidate& other : known_) {
-      go_on();
-      if (other.times.variant != one.times.variant && !take_turns(measurements, other, one)) continue;
-      compared.push_back(std::move(other));
-    }
-    known_ = std::move(compared);
-    tell(fmt::format("{} points compared in turns with {}", known_.size() - 1,
-                     codegen::point_text(one.candidate)));
-  }
-
   /// Of those with the most shapes the one of the least mean time: all others share shapes with it.
   [[nodiscard]] std::size_t widest_and_fastest() const {
     const auto rank = [](const KnownCandidate& known) {
@@ -182,33 +175,39 @@ class SetMaking {
     return static_cast<std::size_t>(std::ranges::min_element(known_, {}, rank) - known_.begin());
   }
 
-  /// False where it turned out to be wrong. Where there is no answer its times stay as they are.
-  bool take_turns(MemberMeasurements& measurements, KnownCandidate& known, const KnownCandidate& with) {
-    const auto turns =
-        measurements.time_in_turns(known.candidate, with.candidate, with.times.variant, shapes_);
-    if (!turns) return true;
-    if (info(turns->outcome.status).candidate_fault) {
-      report_.notes.push_back(fmt::format("{} is no member: when it was compared it ended as {}: {}",
-                                          codegen::point_text(known.candidate),
-                                          to_string(turns->outcome.status), turns->outcome.message));
-      return false;
-    }
+  /// What is measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed in turns
+  /// with one of them, and its times are those of that one times the ratios of pairs. Nothing where there was no answer.
+  [[nodiscard]] std::optional<MemberTimes> times_beside(MemberMeasurements& measurements,
+                                                        const Candidate& candidate,
+                                                        const KnownCandidate& one) const {
+    auto times = measurements.time_in_turns(candidate, one.candidate, one.times.variant, shapes_);
+    if (!times) return measurements.time(candidate, shapes_);
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
-      if (std::isfinite(turns->times_ns[shape]))
-        known.times.times_ns[shape] = turns->times_ns[shape] * with.times.times_ns[shape];
-    return true;
+      times->times_ns[shape] *= one.times.times_ns[shape];
+    if (!has_passed(times->outcome)) return times;
+    std::vector<Workload> alone = shapes_;
+    std::erase_if(alone,
+                  [&](const Workload& shape) { return measurements.takes(one.candidate, shape.axes); });
+    if (alone.empty()) return times;
+    const auto rest = measurements.time(candidate, alone);
+    if (!rest || (rest->variant != 0 && !has_passed(rest->outcome))) return rest;
+    for (std::size_t shape = 0, next = 0; shape < shapes_.size() && next < alone.size(); ++shape)
+      if (shapes_[shape].name == alone[next].name) times->times_ns[shape] = rest->times_ns[next++];
+    return times;
   }
 
   void add(MemberMeasurements& measurements, const Candidate& candidate) {
     go_on();
-    const auto times = measurements.time(candidate, shapes_);
+    const bool turns =
+        measurements.device().kind == DeviceKind::cuda && !known_.empty();  // costs do not drift
+    const auto times =
+        turns ? times_beside(measurements, candidate, known_.front()) : measurements.time(candidate, shapes_);
     go_on();
     if (!times) return;
-    const Status status = times->outcome.status;
     const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });
-    if ((status != Status::ok && status != Status::duplicate) || !timed) {
+    if (!has_passed(times->outcome) || !timed) {
       report_.notes.push_back(fmt::format("{} is no member: on all shapes together it ended as {}: {}",
-                                          codegen::point_text(candidate), to_string(status),
+                                          codegen::point_text(candidate), to_string(times->outcome.status),
                                           times->outcome.message));
       return;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <span>
 
 #include "codegen/problem/held_out.h"
 #include "codegen/problem/problem_files.h"
@@ -272,6 +273,30 @@ AxisValues parse_shape(std::string_view shape) {
   return sizes;
 }
 
+Workload timed_workload(const ProblemInstance& instance, const std::string& shape) {
+  const AxisValues sizes = parse_shape(shape);
+  if (const std::string input_error = size_error(instance, sizes); !input_error.empty())
+    fail(ExitCode::usage, "--shape {}: {}", shape, input_error);
+  Workload workload;
+  workload.name = shape;
+  workload.uid = workload_uid(instance, sizes);
+  workload.axes = sizes;
+  workload.roles = {WorkloadRole::check, WorkloadRole::time};
+  return workload;
+}
+
+/// Ranges around a shape, those for all shapes once. Names stay different: they are what messages tell ranges apart by.
+void add_ranges_around(const ProblemInstance& instance, const Workload& shape,
+                       std::vector<HeldOutRange>& ranges) {
+  for (HeldOutRange& range : ranges_around(instance, shape.axes)) {
+    const auto is_same = [&](const HeldOutRange& other) { return other.name == range.name; };
+    const bool known = std::ranges::any_of(ranges, is_same);
+    if (known && range.tier == WorkloadTier::emulator) continue;
+    if (known) range.name += "_of_" + shape.name;
+    ranges.push_back(std::move(range));
+  }
+}
+
 }  // namespace
 
 std::vector<fs::path> template_search_path() {
@@ -371,20 +396,26 @@ std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem, const
   return instance;
 }
 
-std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance, std::string_view shape) {
-  const AxisValues sizes = parse_shape(shape);
-  if (const std::string input_error = size_error(instance, sizes); !input_error.empty()) {
-    fail(ExitCode::usage, "--shape {}: {}", shape, input_error);
-  }
-  Workload workload;
-  workload.name = std::string(shape);
-  workload.uid = workload_uid(instance, sizes);
-  workload.axes = sizes;
-  workload.roles = {WorkloadRole::check, WorkloadRole::time};
+std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instance,
+                                                   std::span<const std::string> shapes) {
+  if (shapes.size() > kMaxWorkloads)
+    fail(ExitCode::usage, "--shape: {} shapes, expected at most {}", shapes.size(), kMaxWorkloads);
   auto copy = std::make_shared<ProblemInstance>(instance);
-  copy->workloads = {std::move(workload)};
-  copy->held_out = ranges_around(instance, sizes);
+  copy->workloads.clear();
+  copy->held_out.clear();
+  for (const std::string& shape : shapes) {
+    Workload workload = timed_workload(instance, shape);
+    const auto is_same = [&](const Workload& other) { return other.axes == workload.axes; };
+    if (std::ranges::any_of(copy->workloads, is_same))
+      fail(ExitCode::usage, "--shape {}: it is there twice", shape);
+    add_ranges_around(instance, workload, copy->held_out);
+    copy->workloads.push_back(std::move(workload));
+  }
   return copy;
+}
+
+std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance, std::string_view shape) {
+  return with_shapes(instance, std::vector{std::string(shape)});
 }
 
 }  // namespace ak::codegen

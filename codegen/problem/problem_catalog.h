@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,11 @@ inline constexpr std::string_view kDegenerateTag = "degenerate";
 [[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem,
                                                                  const Params& params);
 
-/// A copy whose only workload has the given sizes ("N=1024,M=77"); roles check and time.
-/// Throws Error(usage) for an unknown axis, a missing one, a size < 1 or one that breaks a constraint.
+/// A copy whose only workloads have the given sizes ("N=1024,M=77" each); roles check and time. Held-out shapes are
+/// drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
+/// one that breaks a constraint.
+[[nodiscard]] std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instance,
+                                                                 std::span<const std::string> shapes);
 [[nodiscard]] std::shared_ptr<const ProblemInstance> with_shape(const ProblemInstance& instance,
                                                                 std::string_view shape);
 

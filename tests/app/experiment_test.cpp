@@ -67,6 +67,8 @@ TEST_CASE(
       {manifest(R"(, "problem": "x/")"), {"runs[0]: expected 'algorithm' or 'problem', one of them"}},
       {manifest(R"(, "set": {"BLOCK": []})"), {"runs[0].set.BLOCK: expected an integer"}},
       {manifest(R"(, "shape": {"N": "many"})"), {"runs[0].shape.N"}},
+      {manifest(R"(, "shape": [])"), {"runs[0].shape: expected at least one shape"}},
+      {manifest(R"(, "shape": [{"N": 8}, {"N": 0}])"), {"runs[0].shape[1].N"}},
       {manifest(R"(}, {"algorithm": "vector_add")"), {"runs[1]: another run is called 'vector_add' too"}},
       {manifest("", R"([{"name": "a", "sql": "SELECT 1"}])"), {"expectations[0]: expected a bound"}},
       {manifest("", R"([{"name": "a", "sql": "SELECT 1", "equals": 1, "needs": "tpu"}])"),

@@ -334,6 +334,23 @@ TEST_CASE("--shape replaces the workloads by one that is checked and timed") {
   CHECK(instance->workloads[0].has(WorkloadRole::time));
 }
 
+TEST_CASE("several shapes replace the workloads, each with held-out shapes around it") {
+  const SampleProblem sample;
+  const auto instance = with_shapes(*sample.instantiate(), std::vector<std::string>{"N=77", "N=900"});
+  REQUIRE(instance->workloads.size() == 2);
+  CHECK(instance->workloads[1].axes.at("N") == 900);
+  CHECK(instance->workloads[1].has(WorkloadRole::time));
+  std::vector<std::string> names;
+  for (const HeldOutRange& range : instance->held_out) names.push_back(range.name);
+  CHECK(names == std::vector<std::string>{"neighbours", "small", "neighbours_of_N=900"});
+  CHECK(instance->held_out[2].axes.at("N").low == 675);
+  const auto [message, code] = error_of([&] {
+    static_cast<void>(with_shapes(*sample.instantiate(), std::vector<std::string>{"N=77", "N=7", "N=77"}));
+  });
+  CHECK(code == ExitCode::usage);
+  CHECK(message.find("--shape N=77: it is there twice") != std::string::npos);
+}
+
 TEST_CASE("an impossible shape is a usage error that says why") {
   const SampleProblem sample;
   const auto instance = sample.instantiate();

@@ -315,6 +315,19 @@ class KernelLibraryTest(unittest.TestCase):
         self.assertEqual(manifest["runs"], [{"name": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"},
                                              "shape": {"M": 64, "N": 4096, "K": 4096}}])
 
+    def test_operators_of_one_kernel_are_tuned_together_on_all_their_shapes(self) -> None:
+        plan = os.path.join(WORK.name, "shapes.json")
+        shapes = [{"M": m, "N": n, "K": 4096} for m in (1, 16) for n in (4096, 6144)]
+        rows = [{"operator": name, "algorithm": "gemm", "params": {"dtype": "bfloat16"}, "axes": axes}
+                for name, axes in zip(("o", "qkv", "o", "qkv"), shapes)]
+        with open(plan, "w", encoding="utf-8") as file:
+            json.dump({"format": "alphakernel.library_plan", "version": 1, "operators": rows}, file)
+        output = os.path.join(WORK.name, "with_shapes")
+        program("library", "build", "--plan", plan, "--output", output, ok=False)
+        (run,) = json.load(open(output + ".tune.json", encoding="utf-8"))["runs"]
+        self.assertEqual((run["name"], run["per_shape"]), ("o", True))
+        self.assertEqual(sorted(run["shape"], key=str), sorted(shapes, key=str))
+
     def test_an_operator_that_is_another_kernel_in_every_phase_has_two_names(self) -> None:
         plan = os.path.join(WORK.name, "phases.json")
         rows = [{"operator": "attention", "algorithm": name, "params": {}, "axes": {}, "phase": phase}
