@@ -83,12 +83,11 @@ std::vector<Workload> MemberMeasurements::timed_for(std::initializer_list<const 
 }
 
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
-                                                    const std::vector<Workload>& workloads, TimingCare care) {
+                                                    const std::vector<Workload>& workloads) {
   const std::vector<Workload> timed = timed_for({&candidate}, workloads);
   if (timed.empty())
     return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
   EvaluationRequest request = request_of(candidate, timed, Depth::time);
-  if (care == TimingCare::as_in_search) request.changing_inputs = false;
   const auto answer = answer_to(std::move(request), "member");
   if (!answer) return std::nullopt;
   const auto& [variant, result] = *answer;
@@ -162,7 +161,6 @@ EvaluationRequest MemberMeasurements::request_of(const Candidate& candidate,
   request.depth = depth;
   request.seed = agent::derive_seed(run_.seed, kMemberStream);
   for (const Workload& workload : workloads) request.workloads.push_back(workload.name);
-  request.changing_inputs = depth == Depth::time && device_.kind == DeviceKind::cuda;
   request.deadline = kTimeOfShape * static_cast<int>(workloads.size());
   return request;
 }

@@ -25,15 +25,12 @@ struct MemberTimes {
   std::vector<double> times_ns;  ///< by workload of the question; infinite where it does not take one
 };
 
-/// How a time is taken: on inputs that change from call to call, with warm caches too; or as searches do, in a quarter of
-/// the time.
-enum class TimingCare : std::uint8_t { full, as_in_search };
-
 /// Of an evaluation with a rival: its times over the rival's, by workload; infinite where there are no pairs.
 [[nodiscard]] std::vector<double> paired_ratios(const EvaluationResult& result,
                                                 const std::vector<Workload>& workloads);
 
-/// Checks and times candidates on shapes, one after another, in a search of its own that the store keeps. Blocks.
+/// Checks and times candidates on shapes as searches do, one after another, in a search of its own that the store keeps:
+/// what inputs that change from call to call show is asked of the set of them. Blocks.
 class MemberMeasurements {
  public:
   /// @param set the set that they are for
@@ -50,8 +47,7 @@ class MemberMeasurements {
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
-                                                const std::vector<Workload>& workloads,
-                                                TimingCare care = TimingCare::full);
+                                                const std::vector<Workload>& workloads);
   /// Timed in turns with another one, on a GPU: `times_ns` are its times over those of the other, where both take a
   /// workload. Nothing as above. @param other has passed on all of these that it takes
   [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,
