@@ -101,13 +101,8 @@ class SetMaking {
     return candidates;
   }
 
-  /// Every candidate on every timed shape: first those that take the most shapes, for one of them is timed in turns with
-  /// all others.
-  void measure(MemberMeasurements& measurements, std::vector<Candidate> candidates) {
-    std::ranges::stable_sort(candidates, std::greater{}, [&](const Candidate& one) {
-      return std::ranges::count_if(
-          shapes_, [&](const Workload& shape) { return measurements.takes(one, shape.axes); });
-    });
+  /// Every candidate on every timed shape.
+  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
@@ -121,6 +116,7 @@ class SetMaking {
     if (known_.empty())
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
+    if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
     if (known_.size() > 1) measure_on_drawn(measurements);
   }
 
@@ -163,6 +159,46 @@ class SetMaking {
     return left_out;
   }
 
+  /// What was measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed
+  /// again in turns with one of them, and its times become those of that one times the ratios of pairs: on shapes where it
+  /// comes near the fastest, as no member may be further behind.
+  void compare_in_turns(MemberMeasurements& measurements) {
+    const KnownCandidate one = known_[widest_and_fastest()];
+    const std::vector<double> fastest = fastest_times();
+    std::size_t pairs = 0;
+    std::vector<KnownCandidate> compared;
+    for (KnownCandidate& other : known_) {
+      go_on();
+      if (other.times.variant != one.times.variant) {
+        const std::vector<std::size_t> near = shapes_near(other, fastest);
+        pairs += near.size();
+        if (!near.empty() && !take_turns(measurements, other, one, near)) continue;
+      }
+      compared.push_back(std::move(other));
+    }
+    known_ = std::move(compared);
+    tell(fmt::format("{} times near the fastest taken again in turns with {}", pairs,
+                     codegen::point_text(one.candidate)));
+  }
+
+  [[nodiscard]] std::vector<double> fastest_times() const {
+    std::vector<double> fastest(shapes_.size(), std::numeric_limits<double>::infinity());
+    for (const KnownCandidate& known : known_)
+      for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
+        fastest[shape] = std::min(fastest[shape], known.times.times_ns[shape]);
+    return fastest;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> shapes_near(const KnownCandidate& known,
+                                                     const std::vector<double>& fastest) const {
+    std::vector<std::size_t> near;
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
+      if (std::isfinite(known.times.times_ns[shape]) &&
+          known.times.times_ns[shape] <= SetLimits().worst_ratio * fastest[shape])
+        near.push_back(shape);
+    return near;
+  }
+
   /// Of those with the most shapes the one of the least mean time: all others share shapes with it.
   [[nodiscard]] std::size_t widest_and_fastest() const {
     const auto rank = [](const KnownCandidate& known) {
@@ -175,33 +211,27 @@ class SetMaking {
     return static_cast<std::size_t>(std::ranges::min_element(known_, {}, rank) - known_.begin());
   }
 
-  /// What is measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed in turns
-  /// with one of them, and its times are those of that one times the ratios of pairs. Nothing where there was no answer.
-  [[nodiscard]] std::optional<MemberTimes> times_beside(MemberMeasurements& measurements,
-                                                        const Candidate& candidate,
-                                                        const KnownCandidate& one) const {
-    auto times = measurements.time_in_turns(candidate, one.candidate, one.times.variant, shapes_);
-    if (!times) return measurements.time(candidate, shapes_);
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
-      times->times_ns[shape] *= one.times.times_ns[shape];
-    if (!has_passed(times->outcome)) return times;
-    std::vector<Workload> alone = shapes_;
-    std::erase_if(alone,
-                  [&](const Workload& shape) { return measurements.takes(one.candidate, shape.axes); });
-    if (alone.empty()) return times;
-    const auto rest = measurements.time(candidate, alone);
-    if (!rest || (rest->variant != 0 && !has_passed(rest->outcome))) return rest;
-    for (std::size_t shape = 0, next = 0; shape < shapes_.size() && next < alone.size(); ++shape)
-      if (shapes_[shape].name == alone[next].name) times->times_ns[shape] = rest->times_ns[next++];
-    return times;
+  /// False where it turned out to be wrong. Where there is no answer its times stay as they are.
+  bool take_turns(MemberMeasurements& measurements, KnownCandidate& known, const KnownCandidate& with,
+                  const std::vector<std::size_t>& near) {
+    const auto turns =
+        measurements.time_in_turns(known.candidate, with.candidate, with.times.variant, shapes_, near);
+    if (!turns) return true;
+    if (info(turns->outcome.status).candidate_fault) {
+      report_.notes.push_back(fmt::format("{} is no member: when it was compared it ended as {}: {}",
+                                          codegen::point_text(known.candidate),
+                                          to_string(turns->outcome.status), turns->outcome.message));
+      return false;
+    }
+    for (const std::size_t shape : near)
+      if (std::isfinite(turns->times_ns[shape]))
+        known.times.times_ns[shape] = turns->times_ns[shape] * with.times.times_ns[shape];
+    return true;
   }
 
   void add(MemberMeasurements& measurements, const Candidate& candidate) {
     go_on();
-    const bool turns =
-        measurements.device().kind == DeviceKind::cuda && !known_.empty();  // costs do not drift
-    const auto times =
-        turns ? times_beside(measurements, candidate, known_.front()) : measurements.time(candidate, shapes_);
+    const auto times = measurements.time(candidate, shapes_);
     go_on();
     if (!times) return;
     const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });

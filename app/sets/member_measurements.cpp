@@ -70,25 +70,23 @@ bool MemberMeasurements::takes(const Candidate& candidate, const AxisValues& siz
   return resolve(candidate.plan, names).ok();
 }
 
-std::vector<Workload> MemberMeasurements::timed_for(std::initializer_list<const Candidate*> candidates,
-                                                    const std::vector<Workload>& workloads) const {
-  std::vector<Workload> timed;
-  for (Workload workload : workloads) {
+std::vector<std::string> MemberMeasurements::taken_by(std::initializer_list<const Candidate*> candidates,
+                                                      const std::vector<Workload>& workloads) const {
+  std::vector<std::string> names;
+  for (const Workload& workload : workloads) {
     const auto takes_it = [&](const Candidate* candidate) { return takes(*candidate, workload.axes); };
-    if (!std::ranges::all_of(candidates, takes_it)) continue;
-    workload.roles = {WorkloadRole::check, WorkloadRole::time};
-    timed.push_back(std::move(workload));
+    if (std::ranges::all_of(candidates, takes_it)) names.push_back(workload.name);
   }
-  return timed;
+  return names;
 }
 
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
                                                     const std::vector<Workload>& workloads) {
-  const std::vector<Workload> timed = timed_for({&candidate}, workloads);
-  if (timed.empty())
+  std::vector<std::string> taken = taken_by({&candidate}, workloads);
+  if (taken.empty())
     return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
-  EvaluationRequest request = request_of(candidate, timed, Depth::time);
-  const auto answer = answer_to(std::move(request), "member");
+  const auto answer =
+      answer_to(request_of(candidate, timed_problem_of(workloads), std::move(taken), Depth::time), "member");
   if (!answer) return std::nullopt;
   const auto& [variant, result] = *answer;
   MemberTimes times{.variant = variant, .outcome = result.outcome, .times_ns = {}};
@@ -119,10 +117,14 @@ std::vector<double> paired_ratios(const EvaluationResult& result, const std::vec
 
 std::optional<MemberTimes> MemberMeasurements::time_in_turns(const Candidate& candidate,
                                                              const Candidate& other, RowId other_variant,
-                                                             const std::vector<Workload>& workloads) {
-  const std::vector<Workload> timed = timed_for({&candidate, &other}, workloads);
-  if (timed.empty()) return std::nullopt;
-  EvaluationRequest request = request_of(candidate, timed, Depth::time);
+                                                             const std::vector<Workload>& workloads,
+                                                             const std::vector<std::size_t>& chosen) {
+  std::vector<Workload> asked;
+  for (const std::size_t i : chosen) asked.push_back(workloads[i]);
+  std::vector<std::string> taken = taken_by({&candidate, &other}, asked);
+  if (taken.empty()) return std::nullopt;
+  EvaluationRequest request =
+      request_of(candidate, timed_problem_of(workloads), std::move(taken), Depth::time);
   request.rival = std::make_shared<const Candidate>(other);
   request.tag = fmt::format("{}", other_variant);  // what the view `comparisons` shows
   const auto answer = answer_to(std::move(request), "comparison");
@@ -135,7 +137,10 @@ std::optional<MemberTimes> MemberMeasurements::time_in_turns(const Candidate& ca
 std::optional<MemberTimes> MemberMeasurements::check(const Candidate& candidate,
                                                      const std::vector<Workload>& workloads,
                                                      std::string arm) {
-  const auto answer = answer_to(request_of(candidate, workloads, Depth::check), std::move(arm));
+  std::vector<std::string> names;
+  for (const Workload& workload : workloads) names.push_back(workload.name);
+  const auto answer =
+      answer_to(request_of(candidate, problem_of(workloads), std::move(names), Depth::check), std::move(arm));
   if (!answer) return std::nullopt;
   return MemberTimes{.variant = answer->first, .outcome = answer->second.outcome, .times_ns = {}};
 }
@@ -152,16 +157,22 @@ std::shared_ptr<const ProblemInstance> MemberMeasurements::problem_of(
   return problem = std::move(copy);
 }
 
+std::shared_ptr<const ProblemInstance> MemberMeasurements::timed_problem_of(std::vector<Workload> workloads) {
+  for (Workload& workload : workloads) workload.roles = {WorkloadRole::check, WorkloadRole::time};
+  return problem_of(workloads);
+}
+
 EvaluationRequest MemberMeasurements::request_of(const Candidate& candidate,
-                                                 const std::vector<Workload>& workloads, Depth depth) {
+                                                 std::shared_ptr<const ProblemInstance> problem,
+                                                 std::vector<std::string> workloads, Depth depth) const {
   EvaluationRequest request;
-  request.problem = problem_of(workloads);
+  request.problem = std::move(problem);
   request.candidate = candidate;
   request.arch = run_.target.arch;
   request.depth = depth;
   request.seed = agent::derive_seed(run_.seed, kMemberStream);
-  for (const Workload& workload : workloads) request.workloads.push_back(workload.name);
-  request.deadline = kTimeOfShape * static_cast<int>(workloads.size());
+  request.workloads = std::move(workloads);
+  request.deadline = kTimeOfShape * static_cast<int>(request.workloads.size());
   return request;
 }
 

@@ -48,22 +48,27 @@ class MemberMeasurements {
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
                                                 const std::vector<Workload>& workloads);
-  /// Timed in turns with another one, on a GPU: `times_ns` are its times over those of the other, where both take a
-  /// workload. Nothing as above. @param other has passed on all of these that it takes
+  /// Timed in turns with another one, on a GPU, on the chosen ones of the workloads: `times_ns` are its times over those
+  /// of the other, by workload, where both take it. Nothing as above. @param other has passed on all that it takes
   [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,
                                                          RowId other_variant,
-                                                         const std::vector<Workload>& workloads);
+                                                         const std::vector<Workload>& workloads,
+                                                         const std::vector<std::size_t>& chosen);
   /// Whether it is right on all of these; nothing as above. @param arm stored with it
   [[nodiscard]] std::optional<MemberTimes> check(const Candidate& candidate,
                                                  const std::vector<Workload>& workloads, std::string arm);
 
  private:
   [[nodiscard]] std::shared_ptr<const ProblemInstance> problem_of(const std::vector<Workload>& workloads);
-  /// Those of the workloads that all of the candidates take, to be timed.
-  [[nodiscard]] std::vector<Workload> timed_for(std::initializer_list<const Candidate*> candidates,
-                                                const std::vector<Workload>& workloads) const;
+  /// With all of them, to be checked and timed: a device opens a problem once, in seconds, and then takes candidates that
+  /// are for some of its shapes, too.
+  [[nodiscard]] std::shared_ptr<const ProblemInstance> timed_problem_of(std::vector<Workload> workloads);
+  /// Names of the workloads that all of the candidates take.
+  [[nodiscard]] std::vector<std::string> taken_by(std::initializer_list<const Candidate*> candidates,
+                                                  const std::vector<Workload>& workloads) const;
   [[nodiscard]] EvaluationRequest request_of(const Candidate& candidate,
-                                             const std::vector<Workload>& workloads, Depth depth);
+                                             std::shared_ptr<const ProblemInstance> problem,
+                                             std::vector<std::string> workloads, Depth depth) const;
   /// Evaluates and stores it. Nothing where there was no answer.
   [[nodiscard]] std::optional<std::pair<RowId, EvaluationResult>> answer_to(EvaluationRequest request,
                                                                             std::string arm);

@@ -146,6 +146,9 @@ class Session:
             return False
         return self.session("resume", "1").returncode == 0
 
+    def has_left_the_queue(self):
+        return self.status()["record"]["job"]["in_queue"] is False
+
     def is_done(self):
         now = self.status()
         return now["state"] == "finished" and (now["record"]["job"]["state"] == "COMPLETED" or
@@ -213,8 +216,9 @@ def main():
                     out.flush()
                 wait_for(lambda: session.go_on() or session.is_done(), "the end of a session")
                 wait_for(session.is_done, "the end of a session")
-                if session.status()["record"]["job"]["state"] != "COMPLETED":
+                if session.status()["record"]["job"]["state"] != "COMPLETED":  # it was killed while it merged
                     session.session("resume", "1")
+                    wait_for(session.has_left_the_queue, "the rest of the merge")
                 for database in (session.database, session.home):
                     found = query(database, ROWS)
                     if found != expected:
