@@ -12,6 +12,18 @@
 namespace ak::runtime {
 namespace {
 
+// Where a machine or a job ends, its workers are lost one after the other, and who runs the search is told to stop, in no
+// order. What two of them were lost with is no fault then, and no row: so long the stop may follow (chosen; Slurm takes a
+// second for the processes of a job).
+constexpr std::chrono::seconds kAfterLoss(3);
+
+Outcome infrastructure_error(std::string why) {
+  return {.status = Status::infrastructure_error,
+          .stage = StageId::check,
+          .message = std::move(why),
+          .diagnostics = {}};
+}
+
 void mark_started(EvaluationJob& job) {
   job.started = std::chrono::steady_clock::now();
   job.result.stage_times.device_wait_ms =
@@ -78,7 +90,8 @@ void DeviceSchedule::give_up_on_absent_places() {
   };
   while (EvaluationJob* job = waiting_.next(is_absent)) {
     waiting_.remove(*job);
-    give_up(*job, fmt::format("the device of {} has gone", job->request.place));
+    give_up(*job, infrastructure_error(fmt::format("the device of {} has gone", job->request.place)),
+            std::chrono::steady_clock::now());
   }
 }
 
@@ -134,7 +147,7 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
   if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
     if (lost_before) {
-      give_up(*job, error.what());
+      give_up(*job, infrastructure_error(error.what()), std::chrono::steady_clock::now() + kAfterLoss);
     } else {
       job->lost_on = &line;
       waiting_.add_first(*job);
@@ -143,13 +156,17 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   pool_.note_loss(line, error.what());
 }
 
-void DeviceSchedule::give_up(EvaluationJob& job, std::string why) {
-  Finished& ended = given_up_.emplace_back();
-  ended.job = &job;
-  ended.finish.answer.outcome = {.status = Status::infrastructure_error,
-                                 .stage = StageId::check,
-                                 .message = std::move(why),
-                                 .diagnostics = {}};
+void DeviceSchedule::give_up(EvaluationJob& job, Outcome outcome, TimePoint due) {
+  GivenUp& one = given_up_.emplace_back();
+  one.ended.job = &job;
+  one.ended.finish.answer.outcome = std::move(outcome);
+  one.due = due;
+}
+
+bool DeviceSchedule::end_later(EvaluationJob& job, Outcome outcome) {
+  if (!pool_.pooled()) return false;
+  give_up(job, std::move(outcome), std::chrono::steady_clock::now() + kAfterLoss);
+  return true;
 }
 
 bool DeviceSchedule::send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on) {
@@ -205,9 +222,10 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::poll() {
     if (!ended) continue;
     if (auto finished = take(line, std::move(*ended))) return finished;
   }
-  if (given_up_.empty()) return std::nullopt;
-  Finished ended = std::move(given_up_.front());
-  given_up_.pop_front();
+  const auto due = std::ranges::min_element(given_up_, {}, &GivenUp::due);
+  if (due == given_up_.end() || due->due > std::chrono::steady_clock::now()) return std::nullopt;
+  Finished ended = std::move(due->ended);
+  given_up_.erase(due);
   return ended;
 }
 
@@ -247,7 +265,7 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
 void DeviceSchedule::remove(const EvaluationJob& job) {
   waiting_.remove(job);
   release(job);
-  std::erase_if(given_up_, [&](const Finished& ended) { return ended.job == &job; });
+  std::erase_if(given_up_, [&](const GivenUp& one) { return one.ended.job == &job; });
 }
 
 void DeviceSchedule::cancel(const EvaluationJob& job) {
@@ -268,8 +286,8 @@ void DeviceSchedule::add_descriptors(std::vector<pollfd>& descriptors) const {
 }
 
 DeviceSchedule::TimePoint DeviceSchedule::wake_up() const {
-  if (!given_up_.empty()) return TimePoint{};  // at once
   TimePoint first = TimePoint::max();
+  for (const GivenUp& one : given_up_) first = std::min(first, one.due);
   for (const DeviceLine& line : pool_.lines())
     if (line.client.busy()) first = std::min(first, line.client.wake_up());
   return first;

@@ -62,6 +62,9 @@ class DeviceSchedule {
   /// Gives a job whose task was lost to another device of a pool, or once more to the one that decides where the job
   /// asks its own. False when that has happened before, or there is no other: the job ends.
   [[nodiscard]] bool send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on);
+  /// A job that was lost with its device and goes to no other ends as `outcome`: in a pool after a pause, see kAfterLoss.
+  /// False: at once, by the caller.
+  [[nodiscard]] bool end_later(EvaluationJob& job, Outcome outcome);
   /// Gives jobs to the devices that have room.
   void feed();
 
@@ -90,7 +93,7 @@ class DeviceSchedule {
   void run_next(DeviceLine& line);
   void requeue_lost_task(DeviceLine& line);
   void survive(DeviceLine& line, const Error& error);
-  void give_up(EvaluationJob& job, std::string why);
+  void give_up(EvaluationJob& job, Outcome outcome, TimePoint due);
   void give_up_on_absent_places();
   void ask_for_fresh_process(DeviceLine& line, EvaluationJob& job);
   [[nodiscard]] bool is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const;
@@ -106,7 +109,11 @@ class DeviceSchedule {
   Environment environment_;
   DeviceTasks tasks_;
   WaitingJobs waiting_;
-  std::deque<Finished> given_up_;  ///< which no device could run, or not the one that was asked for
+  struct GivenUp {
+    Finished ended;
+    TimePoint due;
+  };
+  std::deque<GivenUp> given_up_;  ///< which no device could run, or not the one that was asked for
 };
 
 }  // namespace ak::runtime

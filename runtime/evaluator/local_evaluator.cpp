@@ -280,7 +280,9 @@ void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finishe
   // Where it is to blame the quarantine has made it a candidate's fault: what takes a second device down is not tried
   // on a third.
   const bool blameless = result.outcome.status == Status::infrastructure_error;
-  if (lost_on != nullptr && blameless && devices_.send_elsewhere(job, *lost_on)) return;
+  if (lost_on != nullptr && blameless &&
+      (devices_.send_elsewhere(job, *lost_on) || devices_.end_later(job, result.outcome)))
+    return;
   if (result.outcome.status != Status::ok) return finish(job, std::move(result.outcome));
   advance(job);
 }
