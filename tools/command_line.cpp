@@ -33,8 +33,11 @@ std::vector<std::string> known_flags(const CLI::App& app) {
 [[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
   const std::string flag = extra.substr(0, extra.find('='));
   if (flag.starts_with('-')) {
-    const CLI::Option* algorithm = app.get_option_no_throw("--algorithm");
-    const bool of_problem = algorithm != nullptr && algorithm->count() == 0 && app.count("--problem") == 0;
+    const auto is_missing = [&](const char* name) {
+      const CLI::Option* option = app.get_option_no_throw(name);
+      return option != nullptr && option->count() == 0;
+    };
+    const bool of_problem = is_missing("--algorithm") && is_missing("--problem");
     fail(ExitCode::usage, "unknown flag '{}'{} ({}--help lists the flags)", flag,
          did_you_mean(flag, known_flags(app)),
          of_problem ? "parameters of a problem need --algorithm NAME or --problem DIR; " : "");
@@ -190,7 +193,7 @@ ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const
                  "algorithm that kernels are for (alphakernel algorithms lists them)");
   app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
   app.add_option("--shape", shapes_,
-                 "a shape instead of the problem's own ones, e.g. M=4096,N=1000; may be repeated");
+                 "a shape instead of the problem's own ones, e.g. M=4096,N=1000; searches take several");
   add_python_flag(app);
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");

@@ -11,6 +11,7 @@
 #include "build_commit.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/print_stderr.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -113,7 +114,11 @@ Json judge(const Expectation& expectation, const Manifest& manifest, const Resul
   json["value"] = nullptr;
   json["status"] = "skipped";
   if (expectation.needs_gpu && !on_gpu) return json;
-  json["value"] = value_of(expectation, manifest, folder);
+  try {
+    json["value"] = value_of(expectation, manifest, folder);
+  } catch (const Error& error) {  // the runs behind it may have taken hours, and their report counts more
+    print_stderr("note: {}\n", error.what());
+  }
   if (json["value"].is_null()) {
     json["status"] = "no_value";
   } else {

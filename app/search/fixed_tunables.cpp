@@ -54,9 +54,9 @@ void check_known(const std::vector<Candidate>& candidates, const FixedTunables& 
   for (const auto& [name, values] : known) names.push_back(name);
   for (const auto& [name, values] : fixed) {
     if (!known.contains(name))
-      fail(ExitCode::usage, "{} has no tunable '{}'{}; known: {}",
-           candidates.size() == 1 ? candidates.front().name : "no template", name, did_you_mean(name, names),
-           fmt::join(names, ", "));
+      fail(ExitCode::usage, "{} tunable '{}'{}; known: {}",
+           candidates.size() == 1 ? candidates.front().name + " has no" : "no template has a", name,
+           did_you_mean(name, names), fmt::join(names, ", "));
     for (const std::int64_t value : values)
       if (!known[name].contains(value))
         fail(ExitCode::usage, "{} cannot be {}; expected {}", name, value, fmt::join(known[name], ", "));

@@ -429,8 +429,11 @@ void check_session(db::Session& session, const fs::path& database, const ReadGen
       SearchRun& search = generate->setup.run;
       leave_out_unaskable_models(search);
       run.model = model_names(search.models);
-      if (!outputs.insert(fs::absolute(search.paths.kernel)).second)
-        fail(ExitCode::usage, "another search writes {} too", search.paths.kernel.string());
+      const OutputPaths& files = search.paths;
+      for (const fs::path* file :
+           {&files.kernel, &files.explanation, &files.test, &files.result, &files.launcher})
+        if (!outputs.insert(fs::absolute(*file).lexically_normal()).second)
+          fail(ExitCode::usage, "another search writes {} too", file->string());
       pin_device(run.arguments, search.target);
       static_cast<void>(
           require_audit(*search.problem, generate->flags.unaudited, generate->setup.config, database));

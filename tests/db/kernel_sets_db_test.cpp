@@ -2,6 +2,8 @@
 // Kernel sets in the database: their members and rule, and what their searches count for.
 #include <catch2/catch.hpp>
 
+#include "db/merge/merge.h"
+#include "db/merge/verify.h"
 #include "db/sets/set_rows.h"
 #include "tests/db/old_schema.h"
 #include "tests/db/store_fixture.h"
@@ -93,6 +95,11 @@ TEST_CASE("what was searched on one shape alone is no result of the definition; 
   CHECK(rows_of(folder.file(), "SELECT search FROM best_kernels") == std::vector<std::string>{"3 | "});
   CHECK(rows_of(folder.file(), "SELECT search_id, role FROM set_searches ORDER BY search_id") ==
         std::vector<std::string>{"2 | shape | ", "3 | set | "});
+  // Nor where its rows come with another file, whose evaluations are there before it is known what they are of.
+  const auto all = folder.path() / "all.db";
+  static_cast<void>(merge(all, folder.file()));
+  CHECK(integer(all, "SELECT count(*) FROM scores") == 1);
+  CHECK(verify(all).empty());
 }
 
 }  // namespace ak::db::test

@@ -3,7 +3,7 @@
 """Kills parts of sessions in a Slurm of virtual nodes at random instants: workers, their device processes, the search, the
 job's own process, slurmd and slurmstepd. Every session has to end with the rows of one that is left alone.
 
-    random_kills.py PROGRAM [--kills N] [--nodes N] [--seed N] [--csv FILE]
+    random_kills.py PROGRAM [--kills N] [--nodes N] [--seed N] [--kind KIND] [--csv FILE]
 
 Exit code 77: there is no Slurm here. The CSV has a line a kill: seconds until the next evaluation was committed, and whether
 the session had to be submitted again.
@@ -24,6 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 600
 EVALUATIONS = 120  # of a session
+KINDS = ("worker", "device", "search", "slurmd", "slurmstepd", "job")
 # Evaluations of a search whose course does not depend on which ends first, by what does not depend on it either: a baseline is
 # timed with the first.
 ROWS = """SELECT p.iteration, p.arm, hex(v.variant_hash), v.tunables, e.depth, e.input_seed, e.status, e.stage, e.message,
@@ -146,9 +147,6 @@ class Session:
             return False
         return self.session("resume", "1").returncode == 0
 
-    def has_left_the_queue(self):
-        return self.status()["record"]["job"]["in_queue"] is False
-
     def is_done(self):
         now = self.status()
         return now["state"] == "finished" and (now["record"]["job"]["state"] == "COMPLETED" or
@@ -179,11 +177,12 @@ def main():
     parser.add_argument("--kills", type=int, default=24)
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", action="append", choices=KINDS, help="kill these alone; may be repeated")
     parser.add_argument("--csv", default="/dev/stdout")
     wanted = parser.parse_args()
     draw, killed, sessions = random.Random(wanted.seed), 0, 0
     program = str(pathlib.Path(wanted.program).resolve())
-    kinds = ["worker", "device", "search", "slurmd", "slurmstepd", "job"]
+    kinds = wanted.kind or KINDS
     with tempfile.TemporaryDirectory() as folder, open(wanted.csv, "w", newline="") as out:
         folder = pathlib.Path(folder)
         table = csv.writer(out)
@@ -217,8 +216,7 @@ def main():
                 wait_for(lambda: session.go_on() or session.is_done(), "the end of a session")
                 wait_for(session.is_done, "the end of a session")
                 if session.status()["record"]["job"]["state"] != "COMPLETED":  # it was killed while it merged
-                    session.session("resume", "1")
-                    wait_for(session.has_left_the_queue, "the rest of the merge")
+                    wait_for(lambda: session.session("resume", "1").returncode == 0, "the rest of the merge")
                 for database in (session.database, session.home):
                     found = query(database, ROWS)
                     if found != expected:

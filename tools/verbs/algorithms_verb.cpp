@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "tools/algorithms_audit.h"
 #include "tools/operation_call.h"
 #include "verb_table.h"
@@ -22,8 +24,10 @@ std::string roles_text(const Json& shape) {
 }
 
 void print_list(const Json& problems) {
+  std::size_t width = 0;
+  for (const Json& problem : problems) width = std::max(width, problem["name"].get<std::string>().size());
   for (const Json& problem : problems)
-    fmt::print("{:<18}{}\n", problem["name"].get<std::string>(),
+    fmt::print("{:<{}}{}\n", problem["name"].get<std::string>(), width + 2,
                problem.contains("broken") ? "broken: " + problem["broken"].get<std::string>()
                                           : problem["summary"].get<std::string>());
   fmt::print("\nalphakernel algorithms NAME shows parameters, shapes and templates.\n");

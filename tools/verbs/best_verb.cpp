@@ -4,8 +4,10 @@
 #include "app/evaluate/figure_texts.h"
 #include "app/search/best_points.h"
 #include "app/setup/config.h"
+#include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/print_stderr.h"
 #include "tools/operation_call.h"
 #include "verb_table.h"
 
@@ -29,6 +31,11 @@ int export_best(const app::Arguments& arguments) {
   const std::filesystem::path file = app::database_file(database, app::load_config());
   if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
   const app::BestPoints best = app::best_points_of(file, problem);
+  // A problem of the user's own is known where it has points.
+  if (best.points.empty() && !problem.empty()) static_cast<void>(codegen::find_problem(problem));
+  if (best.points.empty())
+    print_stderr("note: {} has no measured point{}\n", file.string(),
+                 problem.empty() ? "" : " of " + problem);
   write_file_atomically(output, to_json(best).dump(1) + "\n");
   fmt::print("wrote {}: {} points of {} kernel files\n", output, best.points.size(), best.sources.size());
   return 0;

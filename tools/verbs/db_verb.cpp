@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "app/setup/config.h"
 #include "core/error.h"
 #include "core/text/json.h"
@@ -8,6 +10,7 @@
 #include "db/merge/merge.h"
 #include "db/merge/verify.h"
 #include "db/upgrade.h"
+#include "serve/pages/report/period.h"
 #include "tools/command_line.h"
 #include "verb_table.h"
 
@@ -88,7 +91,9 @@ int run_db(const app::Arguments& arguments) {
   if (upgraded->parsed()) return run_upgrade(file, json);
   if (merge->parsed()) return run_merge(file, files, json);
   if (!exported->parsed()) return run_verify(file, json);
-  const std::int64_t searches = db::export_since(file, to, since);
+  const std::string from =
+      since.empty() ? "" : pages::date_period(since, "", std::chrono::system_clock::now()).since;
+  const std::int64_t searches = db::export_since(file, to, from);
   if (json)
     fmt::print("{}\n", Json{{"file", to}, {"searches", searches}}.dump());
   else

@@ -36,6 +36,8 @@ std::string exported_kernel(const CLI::App& app, const app::Arguments& arguments
 /// The members of a request that name the kernel.
 Json exported_request(const app::ExportChoice& choice, const std::string& word, const ProblemFlags& flags) {
   Json request = flags.request(choice.kernel.params);
+  if (request.contains("shape"))
+    fail(ExitCode::usage, "--shape: an export is for all shapes that its kernel takes; leave it out");
   if (choice.kernel.variant)
     request["variant"] = *choice.kernel.variant;
   else
