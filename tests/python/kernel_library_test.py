@@ -4,6 +4,7 @@
 The package runs with a made-up CUDA driver, whose kernels do nothing, and on the CPU. Without PyTorch or a C++ compiler it
 is skipped (exit code 77)."""
 
+import ctypes
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 import zipfile
 
@@ -84,24 +86,56 @@ def setUpModule():
           "linear=" + template("linear", "linear_transposed.cu", {"dtype": "float32"}, "linear.cu"),
           "gemm=" + template("gemm", "gemm_wgmma.cu", {"dtype": "bfloat16"}, "gemm.cu"),
           "transpose=" + template("transpose_inplace", "transpose_tile_pairs.cu", {"dtype": "float32"}, "transpose.cu"))
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-o", os.path.join(WORK.name, "libcuda.so.1"),
+    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o",
+                    os.path.join(WORK.name, "libcuda.so.1"),
                     os.path.join(os.path.dirname(os.path.abspath(__file__)), "made_up_driver.cpp")], check=True)
 
 
-def python(code, driver=True, path=DIST, **environment):
-    """What a fresh interpreter prints with the package on its path."""
+def python(code, driver=True, path=DIST, fresh=False, **environment):
+    """What an interpreter prints that has the package on its path and has imported PyTorch. It is a copy of this process, as
+    an import takes longer than all else here; `fresh` ones import and end as a user's do."""
     log = os.path.join(WORK.name, "driver.log")
     if os.path.exists(log):
         os.remove(log)
-    given = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MADE_UP_DRIVER_LOG": log, **environment}
-    if driver:
-        given["LD_LIBRARY_PATH"] = WORK.name
-    run = subprocess.run([sys.executable, "-c", "import torch\n" + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         text=True, env=given, cwd=WORK.name)
-    if run.returncode:
-        raise AssertionError(f"{code}\n{run.stdout}{run.stderr}")
+    given = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MADE_UP_DRIVER_LOG": log, **environment}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        if fresh:
+            if driver:
+                given["LD_LIBRARY_PATH"] = WORK.name
+            code_of_exit = subprocess.run([sys.executable, "-c", "import torch\n" + code], stdout=out, stderr=err,
+                                          env={**os.environ, **given}, cwd=WORK.name).returncode
+        else:
+            child = os.fork()
+            if child == 0:
+                run_in_copy(code, driver, given, out.fileno(), err.fileno())
+            code_of_exit = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        out.seek(0), err.seek(0)
+        printed, complained = out.read(), err.read()
+    if code_of_exit:
+        raise AssertionError(f"{code}\n{code_of_exit}: {printed}{complained}")
     lines = open(log, encoding="utf-8").read().splitlines() if os.path.exists(log) else []
-    return run.stdout.strip(), run.stderr, lines
+    return printed.strip(), complained, lines
+
+
+def run_in_copy(code, driver, environment, out, err):
+    """Runs `code` and ends this process."""
+    ended = 1
+    try:
+        os.dup2(out, 1), os.dup2(err, 2)
+        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
+        os.environ.update(environment)
+        os.chdir(WORK.name)
+        sys.path[0:0] = environment["PYTHONPATH"].split(os.pathsep)
+        sys.dont_write_bytecode = True
+        if driver:
+            ctypes.CDLL(os.path.join(WORK.name, "libcuda.so.1"))  # found by its name from now on
+        exec(code, {"__name__": "__main__", "torch": torch})
+        ended = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(ended)
 
 
 ON_DEVICE = "import made_ops; made_ops._launcher.assume_device(0)\n"
@@ -116,7 +150,7 @@ class KernelLibraryTest(unittest.TestCase):
             subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder,
                             DIST], check=True, stdout=subprocess.DEVNULL)
             shown = python("import made_ops, importlib.metadata as m; print(m.version('made_ops'), made_ops.__file__)",
-                           path=folder)[0]
+                           path=folder, fresh=True)[0]
             self.assertEqual(shown, "1.0 " + os.path.join(folder, "made_ops", "__init__.py"))
 
     def test_the_wheel_has_a_right_record(self) -> None:
@@ -133,7 +167,7 @@ class KernelLibraryTest(unittest.TestCase):
                "assert not m.available()\nassert torch.equal(m.add(a, b), a + b)\n" \
                "assert torch.equal(torch.ops.made_ops.add(a, b), a + b)\nm._launcher.assume_device(0)\n" \
                "try: m.add(a, b)\nexcept RuntimeError as failure: print(failure)"
-        shown = python(code, driver=False)[0]
+        shown = python(code, driver=False, fresh=True)[0]
         if "made up" not in shown:
             self.assertEqual(shown, "made_ops: there is no CUDA driver (libcuda.so.1)")
 
@@ -144,7 +178,7 @@ class KernelLibraryTest(unittest.TestCase):
 
     def test_launches_are_those_of_the_plan(self) -> None:
         code = ON_DEVICE + "a = torch.randn(3000)\nmade_ops.add(a, a)\nmade_ops.add(a[:800], a[:800])\nmade_ops.add(a[:800], a[:800])"
-        launches = [line for line in python(code)[2] if line.startswith(("launch", "attribute", "load"))]
+        launches = [line for line in python(code, fresh=True)[2] if line.startswith(("launch", "attribute", "load"))]
         self.assertEqual(launches[0], "load cubin")
         self.assertRegex(launches[1], r"launch \w*member_1\w* grid 12,1,1 block 256,1,1 shared 0$")
         self.assertRegex(launches[2], r"attribute 8 65536 \w*member_2")

@@ -34,6 +34,22 @@ def _not_implemented(error):
     return "not implemented for" in text or "expected scalar type" in text.lower() or "not supported" in text.lower()
 
 
+# Calls that this device has no half type for, as `_form` tells them apart. PyTorch takes 4 to 9 ms for each refusal, most of
+# them to name the frames of its own stack, and a problem is described by hundreds of runs of the same calls.
+_REFUSED = set()
+
+
+def _form(value):
+    """What decides, with the operator, whether PyTorch has a kernel for it: a call of the same form is refused again."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.device, value.shape, value.stride()
+    if isinstance(value, (list, tuple)):
+        return tuple(_form(part) for part in value)
+    if isinstance(value, dict):
+        return tuple((key, _form(part)) for key, part in value.items())
+    return repr(value)
+
+
 def written_back(function, given, used, result):
     """The result of an operator that ran on `used` in place of `given`; what it wrote there is written to these."""
     for argument, one, other in zip(function._schema.arguments, given, used):
@@ -94,12 +110,17 @@ class DeclaredMode(_Mode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        try:
+        halves = _dtypes(args, kwargs)
+        if not halves:
             return function(*args, **kwargs)
-        except RuntimeError as error:
-            halves = _dtypes(args, kwargs)
-            if not halves or not _not_implemented(error):
-                raise
+        form = function, _form(args), _form(kwargs)
+        if form not in _REFUSED:
+            try:
+                return function(*args, **kwargs)
+            except RuntimeError as error:
+                if not _not_implemented(error):
+                    raise
+            _REFUSED.add(form)
         half = torch.bfloat16 if torch.bfloat16 in halves else torch.float16
         self.note("%s runs in float32 and rounds its result to %s: this device has no %s for it"
                   % (operator_name(function), _short(half), _short(half)))
