@@ -32,7 +32,9 @@ import small_models  # noqa: E402
 WORK = tempfile.TemporaryDirectory()
 DIST = os.path.join(WORK.name, "dist")
 KERNELS = {
-    "norm": ("rmsnorm", "rmsnorm_registers.cu", {}),
+    "norm": ("rmsnorm", "rmsnorm_registers.cu", {"any_epsilon": True}),
+    "mean_norm": ("layernorm", "layernorm_registers.cu", {"any_epsilon": True}),
+    "add_mean_norm": ("residual_norm", "residual_norm_registers.cu", {"kind": "layernorm"}),
     "add_norm": ("residual_norm", "residual_norm_registers.cu", {}),
     "rope": ("rope", "rope_heads.cu", {"head_dim": 64, "rotary_dim": 64}),
     "mlp": ("linear_swiglu", "swiglu_mma.cu", {}),
@@ -132,6 +134,7 @@ class PatchTest(unittest.TestCase):
             "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
             "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
             "gemma": {"product": 15, "rope": 2},
+            "bert": {"add_mean_norm": 4, "biased": 8, "mean_norm": 2},
         }
         for name, calls in expected.items():
             with self.subTest(model=name), Computed() as library:
@@ -142,7 +145,7 @@ class PatchTest(unittest.TestCase):
                 self.assertEqual(library.count(), calls)
 
     def test_without_a_device_the_models_own_code_computes_bit_by_bit(self) -> None:
-        for name in ("llama", "qwen", "phi", "gemma"):
+        for name in ("llama", "qwen", "phi", "gemma", "bert"):
             with self.subTest(model=name):
                 model = getattr(small_models, name)()
                 want = logits(model)
@@ -160,10 +163,6 @@ class PatchTest(unittest.TestCase):
         left = self.patched(small_models.gemma())["left"]
         self.assertEqual(left["norm"], "they compute another norm than x / rms(x) * weight")
         self.assertIn("no linear_swiglu of torch.bfloat16 with gelu_tanh", left["layers.0.mlp"])
-        model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 1e-5))
-        answer = self.patched(model)
-        self.assertEqual(answer["left"]["norm"], "their epsilon is 1e-05, and that of rmsnorm 1e-06")
-        self.assertIn("residual_norm", answer["served"]["layers.0"])
 
         class Scaled(small_models.MLP):
             def forward(self, x):
@@ -180,11 +179,28 @@ class PatchTest(unittest.TestCase):
         self.assertIn("layers.0.mlp", self.patched(clipped)["left"])
 
     def test_an_epsilon_of_the_norm_reaches_the_kernel(self) -> None:
-        with Computed():
-            model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 0.5))
-            want = logits(model)
-            self.patched(model, kinds=("norm", "residual_norm"))
-            self.close(logits(model), want)
+        models = (small_models.model(norm=lambda width: small_models.RMSNorm(width, 0.5)), small_models.bert())
+        for norm in models[1].modules():
+            if isinstance(norm, torch.nn.LayerNorm):
+                norm.eps = 0.5
+        for model, names in zip(models, ({"add_norm": 2, "norm": 3}, {"add_mean_norm": 4, "mean_norm": 2})):
+            with Computed() as library:
+                want = logits(model)
+                self.patched(model, kinds=("norm", "residual_norm"))
+                self.close(logits(model), want)
+                self.assertEqual(library.count(), names)
+
+    def test_a_kernel_of_one_epsilon_serves_norms_that_have_it(self) -> None:
+        params = next(one for one in ops()._library.operators if one.name == "norm").description["params"]
+        try:
+            params["any_epsilon"] = 0
+            answer = self.patched(small_models.model(norm=lambda width: small_models.RMSNorm(width, 1e-5)))
+            self.assertEqual(answer["left"]["norm"],
+                             "their epsilon is 1e-05, and that of norm 1e-06: it was built without any_epsilon")
+            self.assertIn("residual_norm", answer["served"]["layers.0"])
+            self.assertIn("norm", self.patched(small_models.llama())["served"]["norm"])
+        finally:
+            params["any_epsilon"] = 1
 
     def test_linear_layers_of_other_sizes_are_left_unless_asked_for(self) -> None:
         model = small_models.llama()
