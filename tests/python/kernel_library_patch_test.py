@@ -38,6 +38,7 @@ KERNELS = {
     "add_norm": ("residual_norm", "residual_norm_registers.cu", {}),
     "rope": ("rope", "rope_heads.cu", {"head_dim": 64, "rotary_dim": 64}),
     "mlp": ("linear_swiglu", "swiglu_mma.cu", {}),
+    "tanh_mlp": ("linear_swiglu", "swiglu_mma.cu", {"function": "gelu_tanh"}),
     "gated": ("swiglu", "swiglu_tiles.cu", {}),
     "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
     "biased": ("linear", "linear_transposed.cu", {}),
@@ -133,7 +134,7 @@ class PatchTest(unittest.TestCase):
             "llama": {"add_norm": 2, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
             "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
             "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
-            "gemma": {"product": 15, "rope": 2},
+            "gemma": {"add_norm": 2, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
             "bert": {"add_mean_norm": 4, "biased": 8, "mean_norm": 2},
         }
         for name, calls in expected.items():
@@ -160,9 +161,13 @@ class PatchTest(unittest.TestCase):
         self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
-        left = self.patched(small_models.gemma())["left"]
-        self.assertEqual(left["norm"], "they compute another norm than x / rms(x) * weight")
-        self.assertIn("no linear_swiglu of torch.bfloat16 with gelu_tanh", left["layers.0.mlp"])
+        class DoubledRMSNorm(small_models.RMSNorm):
+            def forward(self, x):
+                return 2 * super().forward(x)
+
+        left = self.patched(small_models.model(norm=DoubledRMSNorm, act_fn=torch.nn.functional.gelu))["left"]
+        self.assertEqual(left["norm"], "they compute another norm than x / rms(x) times weight or 1 + weight")
+        self.assertIn("no linear_swiglu of torch.bfloat16 with gelu", left["layers.0.mlp"])
 
         class Scaled(small_models.MLP):
             def forward(self, x):
@@ -232,6 +237,17 @@ class PatchTest(unittest.TestCase):
             self.close(got, logits(model))
 
     def test_a_copy_has_weights_of_its_own_and_a_pickled_model_its_own_code(self) -> None:
+        with Computed():
+            model = small_models.gemma()
+            self.patched(model)
+            logits(model)
+            other = copy.deepcopy(model)
+            with torch.no_grad():
+                for weight in other.parameters():
+                    weight.mul_(1.25)
+            got = logits(other)
+            ops().unpatch(other)
+            self.close(got, logits(other))
         with Computed() as library:
             model = small_models.llama()
             self.patched(model)
@@ -309,22 +325,79 @@ class PatchTest(unittest.TestCase):
             model(TOKENS).float().square().mean().backward()
             return [one.grad for one in model.parameters()]
 
-        model = small_models.llama()
-        self.patched(model)
-        for got, want in zip(gradients(model), gradients(small_models.llama())):
-            self.assertTrue(torch.equal(got, want))
+        for make in (small_models.llama, small_models.gemma):
+            model = make()
+            self.patched(model)
+            for got, want in zip(gradients(model), gradients(make())):
+                self.assertTrue(torch.equal(got, want))
 
     def test_weights_that_change_are_seen(self) -> None:
-        with Computed():
-            model = small_models.llama()
-            self.patched(model)
-            logits(model)
-            with torch.no_grad():
-                for weight in model.parameters():
-                    weight.mul_(0.5)
-            got = logits(model)
-            ops().unpatch(model)
-            self.close(got, logits(model))
+        for make in (small_models.llama, small_models.gemma):
+            with Computed():
+                model = make()
+                self.patched(model)
+                logits(model)
+                with torch.no_grad():
+                    for weight in model.parameters():
+                        weight.mul_(0.5)
+                got = logits(model)
+                ops().unpatch(model)
+                self.close(got, logits(model))
+
+    def test_a_raised_weight_is_made_once_and_anew_in_its_place(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        with Computed(), torch.no_grad():
+            self.patched(norm, kinds=("norm",))
+            raised = norm._alphakernel["raised"]
+
+            def current(weight):
+                made = raised.of(weight)
+                self.assertTrue(torch.equal(made, weight + 1))
+                return made
+
+            first = current(norm.weight)
+            self.assertIs(current(norm.weight), first)
+            norm.weight.mul_(0.5)
+            self.assertIs(current(norm.weight), first)  # a graph that was captured reads it there
+            norm.weight.data = norm.weight.data.clone().mul_(3)
+            self.assertIs(current(norm.weight), first)
+            norm.weight = torch.nn.Parameter(norm.weight.detach().clone().mul_(2))
+            self.assertIs(current(norm.weight), first)
+            self.assertIsNot(current(norm.weight.float()), first)
+            with torch.inference_mode():
+                current(norm.weight)
+                current(norm.weight.clone())
+        with torch.enable_grad():
+            self.assertTrue(raised.of(norm.weight).requires_grad)
+        self.assertIsNot(copy.deepcopy(norm)._alphakernel["raised"], raised)
+
+    def test_forgetting_prepared_weights_forgets_raised_ones(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        with Computed(), torch.no_grad():
+            self.patched(norm, kinds=("norm",))
+            raised = norm._alphakernel["raised"]
+            first = raised.of(norm.weight)
+            norm.weight.data.mul_(2)  # which PyTorch does not count
+            ops().forget_prepared()
+            self.assertTrue(torch.equal(raised.of(norm.weight), norm.weight + 1))
+            self.assertIs(raised.of(norm.weight), first)
+
+    def test_another_stream_waits_for_a_raised_weight_once(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        library, now, waits = ops()._library, [1], []
+        with Computed(), torch.no_grad():
+            try:
+                library.stream, library.prepared_elsewhere = lambda device: now[0], lambda device, stream, memory: waits.append((now[0], stream))
+                self.patched(norm, kinds=("norm",))
+                raised = norm._alphakernel["raised"]
+                for now[0] in (1, 2, 1, 2):
+                    raised.of(norm.weight)
+                norm.weight.mul_(2)
+                now[0] = 1
+                raised.of(norm.weight)
+            finally:
+                library._set_up()
+        self.assertEqual(waits, [(2, 1), (1, 2)])  # what is made anew lands in memory that stream 2 may still read
 
     def test_angles_are_brought_into_form_once_and_again_when_they_change(self) -> None:
         with Computed() as library:

@@ -406,7 +406,7 @@ EAGER = {
     "linear_fp8": linear_fp8,
     "linear_int8": linear_int8,
     "linear_swiglu": lambda torch, p, x, gate, up: (
-        torch.nn.functional.silu(torch.nn.functional.linear(x, gate)) * torch.nn.functional.linear(x, up)),
+        activated(torch, torch.nn.functional.linear(x, gate), p["function"]) * torch.nn.functional.linear(x, up)),
     "linear_w4a16": linear_w4a16,
     "linear_w8a16": lambda torch, p, x, weight, scale: torch.nn.functional.linear(x, weight.to(x.dtype)) * scale,
     "log_softmax": lambda torch, p, x: torch.log_softmax(x, dim=-1),
