@@ -4,9 +4,11 @@
 Where values count, kernels are stood in for by their references; where launches count, by a made-up CUDA driver. Without
 PyTorch or a C++ compiler it is skipped (exit code 77)."""
 
+import contextlib
 import copy
 import functools
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 try:
     import torch
@@ -27,6 +30,7 @@ PROGRAM, SOURCE = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cached_models  # noqa: E402
+import published_interfaces  # noqa: E402
 import small_models  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
@@ -587,6 +591,77 @@ with torch.no_grad():
 print(sorted({name for name, _ in patch_ops.served}))
 """
         self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+
+
+def example(folder, name):
+    """A file of docs/examples as a module of its own."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(SOURCE, "docs", "examples", folder, name + ".py"))
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+class RegistrationTest(unittest.TestCase):
+    """docs/examples with the interfaces that others publish; on the CPU the library's operators are their references."""
+
+    def close(self, got, want):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape))
+        self.assertLess((got.float() - want.float()).abs().max().item(), 0.05)
+
+    def by_library(self, call):
+        """What it returns, and the operators that were asked."""
+        ops()._library._said.clear()
+        with self.assertLogs("patch_ops", "INFO") as log:
+            ops()._library.log.info("-")
+            made = call()
+        return made, [line.split(": ")[1] for line in log.output if "PyTorch, as" in line]
+
+    def test_layers_of_vllm_call_the_library(self) -> None:
+        published_interfaces.vllm()
+        plugin = example("vllm", "alphakernel_vllm")
+        with unittest.mock.patch.dict(os.environ, {"ALPHAKERNEL_PACKAGE": "patch_ops"}), torch.no_grad():
+            plugin.register()
+            plugin.register()  # vLLM may ask again
+            norm = published_interfaces.RMSNorm(64, eps=0.5).bfloat16()
+            norm.weight.copy_(torch.rand(64))
+            gate, own = published_interfaces.SiluAndMul(), published_interfaces.RMSNorm.forward_cuda
+            x, residual = torch.randn(5, 64).bfloat16(), torch.randn(5, 64).bfloat16()
+            y, asked = self.by_library(lambda: norm(x))
+            self.close(y, own(norm, x))
+            self.assertEqual(len(asked), 1)
+            (y, total), asked = self.by_library(lambda: norm(x, residual))
+            self.close(y, own(norm, x, residual)[0])
+            self.close(total, x + residual)
+            self.assertEqual(len(asked), 1)
+            y, asked = self.by_library(lambda: gate(x.view(1, 5, 64)))
+            self.close(y, published_interfaces.SiluAndMul.forward_cuda(gate, x.view(1, 5, 64)))
+            self.assertEqual(len(asked), 1)
+
+    def test_what_vllm_computes_in_another_way_is_its_own_code(self) -> None:
+        published_interfaces.vllm()
+        plugin = example("vllm", "alphakernel_vllm")
+        with unittest.mock.patch.dict(os.environ, {"ALPHAKERNEL_PACKAGE": "patch_ops"}), torch.no_grad():
+            plugin.register()
+            x = torch.randn(5, 64)
+            for norm in (published_interfaces.RMSNorm(64), published_interfaces.RMSNorm(64, var_hidden_size=32).bfloat16()):
+                y, asked = self.by_library(lambda: norm(x.to(norm.weight.dtype)))
+                self.assertTrue(torch.equal(y, published_interfaces.RMSNorm.forward_cuda(norm, x.to(norm.weight.dtype))))
+                self.assertEqual(asked, [])
+
+    def test_a_norm_by_apply_of_flashinfer_bench_is_given_what_the_definition_takes(self) -> None:
+        applied = published_interfaces.flashinfer_bench()
+        module = example("flashinfer_bench", "apply_kernels")
+        norm = next(one for one in ops()._library.operators if one.name == "norm")
+        applied.solutions[norm.description["definition"]] = ops().norm
+        with unittest.mock.patch.object(sys, "argv", ["apply_kernels.py", "dataset/"]), \
+                contextlib.redirect_stdout(io.StringIO()) as shown:
+            module.main()
+        (name, given), = applied.calls
+        self.assertEqual(name, norm.description["definition"])
+        self.assertEqual(len(given), len(norm.inputs))
+        self.assertRegex(shown.getvalue(), r"largest difference 0\.0\d+")
+        # What it has by default leaves out all results of 16 bits: their roundings are larger.
+        self.assertGreater(module.CONFIG.max_rtol, torch.finfo(torch.bfloat16).eps)
 
 
 class MeasuringTest(unittest.TestCase):
