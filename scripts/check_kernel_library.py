@@ -360,6 +360,17 @@ def check_patched(check, module, name, small):
             check.note(what, "compiled", off(torch.compile(model, backend="aot_eager")(tokens), want) < limit)
         module.unpatch(model)
         check.note(what, "unpatched", torch.equal(model(tokens), want))
+        # A graph sees weights that change once the model has been called: those that are prepared, and 1 + weight of norms.
+        module.patch(model, every_shape=True)
+        model(tokens)
+        graph, result = captured(lambda: model(tokens))
+        for weight in model.parameters():
+            weight.mul_(1.25)
+        model(tokens)
+        graph.replay()
+        torch.cuda.synchronize()
+        module.unpatch(model)
+        check.note(what, "in a graph after weights changed", off(result, model(tokens)) < limit)
 
 
 def check_attention(check, module):
@@ -416,7 +427,7 @@ def main():
         check = Check(module._library, options)
         check.run()
         small = small_models()
-        for model in ("llama", "qwen", "phi", "gemma"):
+        for model in ("llama", "qwen", "phi", "gemma", "bert"):
             check.tried(types.SimpleNamespace(name=f"patch({model})"), "patched", lambda: check_patched(check, module, model, small))
         if module._library.attention() is not None:
             check.tried(types.SimpleNamespace(name="patch(cached)"), "patched", lambda: check_attention(check, module))

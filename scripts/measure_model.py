@@ -231,7 +231,7 @@ def llama(options):
 
     config = configured(LlamaConfig, hidden_size=4096, num_attention_heads=32, num_key_value_heads=8, head_dim=128,
                         intermediate_size=14336, vocab_size=128256, num_hidden_layers=options.layers,
-                        max_position_embeddings=131072, rms_norm_eps=1e-6, tie_word_embeddings=False)
+                        max_position_embeddings=131072, rms_norm_eps=1e-5, tie_word_embeddings=False)
     return Decoder("llama_8b", built(LlamaForCausalLM, config), StaticCache, 128256)
 
 

@@ -30,29 +30,29 @@
   "launches": [
     {"kernel": "layernorm_streamed", "grid": ["CLUSTERS * CLUSTER"], "block": ["THREADS + 32"], "cluster": ["CLUSTER"],
      "shared_bytes": "STAGES * CHUNK + HELD",
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}, {"i32": "STAGES"}], "when": "STREAMED"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}, {"i32": "STAGES"}], "when": "STREAMED"},
     {"kernel": "layernorm_twice<VEC>", "grid": ["M"], "block": [512],
-     "args": ["x", "weight", "bias", "y", {"i32": "N"}], "when": "not STREAMED and not SHORT and ROW % 16 == 0"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "not STREAMED and not SHORT and ROW % 16 == 0"},
     {"kernel": "layernorm_short<8, 1>", "grid": ["ceil_div(M, THREADS // 8 * (2 * ITEMS))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 0 < VECTORS <= 8"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 0 < VECTORS <= 8"},
     {"kernel": "layernorm_short<16, 1>", "grid": ["ceil_div(M, THREADS // 16 * (2 * ITEMS))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 8 < VECTORS <= 16"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 8 < VECTORS <= 16"},
     {"kernel": "layernorm_short<32, 1>", "grid": ["ceil_div(M, THREADS // 32 * (2 * ITEMS))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 16 < VECTORS <= 32"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 16 < VECTORS <= 32"},
     {"kernel": "layernorm_short<32, 2>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 2))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 32 < VECTORS <= 64"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 32 < VECTORS <= 64"},
     {"kernel": "layernorm_short<32, 3>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 3))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 64 < VECTORS <= 96"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 64 < VECTORS <= 96"},
     {"kernel": "layernorm_short<32, 4>", "grid": ["ceil_div(M, THREADS // 32 * max(1, 2 * ITEMS // 4))"], "block": ["THREADS"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 96 < VECTORS <= 128"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "SHORT and 96 < VECTORS <= 128"},
     {"kernel": "layernorm_twice<1>", "grid": ["M"], "block": [512],
-     "args": ["x", "weight", "bias", "y", {"i32": "N"}], "when": "ROW % 16 != 0"}
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "ROW % 16 != 0"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias over each row. Mean and variance are found in one reading and
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over each row. Mean and variance are found in one reading and
 // one exchange. Rows stream through shared memory (ak/row_pipeline.cuh): blocks stay, and BLOCKS_PER_SM of them share
 // an SM; a cluster has a block for every PART_KB KiB of a row. With HOLD 1 each block keeps its part of the weights in
 // shared memory; else they are read from L2 for every row. Rows of up to 2 KiB are in registers instead, several at
@@ -75,7 +75,15 @@ using scalar_t = float;
 #endif
 
 constexpr int VEC = 16 / static_cast<int>(sizeof(scalar_t));
-constexpr float EPSILON = 1e-5f;
+
+// The input of the problem where it has any_epsilon; else kernels receive a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ __forceinline__ float value_of(Epsilon epsilon) { return epsilon; }
+#else
+using Epsilon = const void*;
+__device__ __forceinline__ float value_of(Epsilon) { return 1e-5f; }
+#endif
 
 // CACHE 1: evict-first hints for rows, as their elements are touched once. Weights are read by every row.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
@@ -120,6 +128,7 @@ struct Norm {
   const scalar_t *x, *weights, *biases;
   scalar_t* y;
   int n;
+  float epsilon;
 
   __device__ __forceinline__ const scalar_t* source(int) const { return x; }
   __device__ __forceinline__ const scalar_t* weight(int i) const { return i == 0 ? weights : biases; }
@@ -134,7 +143,7 @@ struct Norm {
     add_to(own, values[0]);
   }
   __device__ __forceinline__ Scaling result(Moments all, long long, bool) const {
-    return {all.mean, rsqrtf(all.squares / static_cast<float>(n) + EPSILON)};
+    return {all.mean, rsqrtf(all.squares / static_cast<float>(n) + epsilon)};
   }
   template <int WIDTH>
   __device__ __forceinline__ void put(Scaling by, const ak::Pack<scalar_t, WIDTH> (&packs)[1],
@@ -152,21 +161,21 @@ struct Norm {
 };
 
 __global__ void __launch_bounds__(THREADS + 32, BLOCKS_PER_SM)
-    layernorm_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y,
+    layernorm_streamed(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, Epsilon epsilon, scalar_t* y,
                        long long m, int n, int stages) {
-  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(Norm{x, weight, bias, y, n}, m, n, stages);
+  ak::stream_rows<THREADS, ITEMS, HOLD == 1, CACHE == 1>(Norm{x, weight, bias, y, n, value_of(epsilon)}, m, n, stages);
 }
 
 template <int LANES, int VECTORS>
 __global__ void __launch_bounds__(THREADS)
-    layernorm_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, long long m,
+    layernorm_short(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, Epsilon epsilon, scalar_t* y, long long m,
                     int n) {
   constexpr int kRows = 2 * ITEMS > VECTORS ? 2 * ITEMS / VECTORS : 1;
-  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Norm{x, weight, bias, y, n}, m, n);
+  ak::hold_short_rows<THREADS, LANES, VECTORS, kRows, HINT>(Norm{x, weight, bias, y, n, value_of(epsilon)}, m, n);
 }
 
 template <int WIDTH>
 __global__ void __launch_bounds__(512)
-    layernorm_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, scalar_t* y, int n) {
-  ak::read_rows_twice<512, WIDTH>(Norm{x, weight, bias, y, n}, n);
+    layernorm_twice(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, Epsilon epsilon, scalar_t* y, int n) {
+  ak::read_rows_twice<512, WIDTH>(Norm{x, weight, bias, y, n, value_of(epsilon)}, n);
 }

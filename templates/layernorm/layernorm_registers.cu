@@ -26,17 +26,17 @@
   },
   "launches": [
     {"kernel": "layernorm_vector_rows", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
     {"kernel": "layernorm_scalar_rows", "grid": ["BLOCKS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
-     "args": ["x", "weight", "bias", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
     {"kernel": "layernorm_long_rows", "grid": ["M"], "block": [512],
-     "args": ["x", "weight", "bias", "y", {"i64": "N"}], "when": "N > CAPACITY"}
+     "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "N"}], "when": "N > CAPACITY"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias over each row of x. THREADS_PER_ROW threads hold one row in
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over each row of x. THREADS_PER_ROW threads hold one row in
 // registers, so that it is read once and written once: load (UNROLL independent vectors a thread), mean, sum of squared
 // distances from it (no cancellation, as in mean(x^2) - mean^2), scale, store. With BLOCKS_PER_SM > 0 blocks stay and
 // take rows in turn: weights are read once, and a row arrives while the sums of the one before are taken.
@@ -59,7 +59,15 @@ using scalar_t = float;
 #endif
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
-constexpr float EPSILON = 1e-5f;
+
+// The input of the problem where it has any_epsilon; else kernels receive a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ __forceinline__ float value_of(Epsilon epsilon) { return epsilon; }
+#else
+using Epsilon = const void*;
+__device__ __forceinline__ float value_of(Epsilon) { return 1e-5f; }
+#endif
 
 // CACHE 1: evict-first hints for x and y, as their elements are touched once. Weights are read by every row.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
@@ -86,7 +94,7 @@ __device__ __forceinline__ void load_row(Pack<WIDTH> (&packs)[ITEMS], const scal
 // x, y: m rows of n elements; n <= THREADS_PER_ROW * WIDTH * ITEMS and n % WIDTH == 0.
 template <int WIDTH, int ITEMS>
 __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t* weight, const scalar_t* bias,
-                                               scalar_t* y, long long m, int n) {
+                                               float epsilon, scalar_t* y, long long m, int n) {
   const int first = static_cast<int>(threadIdx.x) * WIDTH;
   constexpr int kStep = THREADS_PER_ROW * WIDTH;
   const long long stride = static_cast<long long>(gridDim.x) * ROWS_PER_BLOCK;
@@ -122,7 +130,7 @@ __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t
       }
     }
     const float variance = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 1>(squares) / static_cast<float>(n);
-    const float scale = rsqrtf(variance + EPSILON);
+    const float scale = rsqrtf(variance + epsilon);
 
 #pragma unroll
     for (int k = 0; k < ITEMS; ++k) {
@@ -140,23 +148,23 @@ __device__ __forceinline__ void layernorm_rows(const scalar_t* x, const scalar_t
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     layernorm_vector_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
+                          const scalar_t* __restrict__ bias, Epsilon epsilon, scalar_t* __restrict__ y,
                           long long m, int n) {
-  layernorm_rows<VEC, UNROLL>(x, weight, bias, y, m, n);
+  layernorm_rows<VEC, UNROLL>(x, weight, bias, value_of(epsilon), y, m, n);
 }
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     layernorm_scalar_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                          const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
+                          const scalar_t* __restrict__ bias, Epsilon epsilon, scalar_t* __restrict__ y,
                           long long m, int n) {
-  layernorm_rows<1, VEC * UNROLL>(x, weight, bias, y, m, n);
+  layernorm_rows<1, VEC * UNROLL>(x, weight, bias, value_of(epsilon), y, m, n);
 }
 
 // One row of n elements a block of 512 threads, n of any size; the later readings of a row come from L2 while all rows
 // under way fit it.
 __global__ void __launch_bounds__(512)
     layernorm_long_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                        const scalar_t* __restrict__ bias, scalar_t* __restrict__ y,
+                        const scalar_t* __restrict__ bias, Epsilon epsilon, scalar_t* __restrict__ y,
                         long long n) {
   x += blockIdx.x * n;
   y += blockIdx.x * n;
@@ -185,7 +193,7 @@ __global__ void __launch_bounds__(512)
     const float distance = static_cast<float>(x[i]) - mean;
     squares += distance * distance;
   }
-  const float scale = rsqrtf(sum_of_row<512, 1, 3>(squares) / static_cast<float>(n) + EPSILON);
+  const float scale = rsqrtf(sum_of_row<512, 1, 3>(squares) / static_cast<float>(n) + value_of(epsilon));
 
   for (long long i = first; i < whole; i += 512 * VEC) {
     Pack<VEC> pack = ak::load<VEC, HINT>(x + i);

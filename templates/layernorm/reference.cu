@@ -1,13 +1,13 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "layernorm_reference", "grid": ["M"], "block": [256], "args": ["x", "weight", "bias", "y", {"i64": "N"}]}
+    {"kernel": "layernorm_reference", "grid": ["M"], "block": [256], "args": ["x", "weight", "bias", {"optional": "epsilon"}, "y", {"i64": "N"}]}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = (x - mean) / sqrt(variance + 1e-5) * weight + bias over each row. One block a row, three readings of it.
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over each row. One block a row, three readings of it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -15,6 +15,15 @@
 using scalar_t = float;
 using accum_t = double;
 using out_t = double;
+#endif
+
+// The input of the problem where it has any_epsilon; else the kernel receives a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ accum_t value_of(Epsilon epsilon) { return static_cast<accum_t>(epsilon); }
+#else
+using Epsilon = const void*;
+__device__ accum_t value_of(Epsilon) { return static_cast<accum_t>(1e-5); }
 #endif
 
 __device__ accum_t read(const scalar_t* values, long long i) {
@@ -44,7 +53,7 @@ __device__ accum_t sum_of_block(accum_t sum) {
   return sum;
 }
 
-__global__ void layernorm_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, out_t* y,
+__global__ void layernorm_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias, Epsilon epsilon, out_t* y,
                                     long long n) {
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
@@ -76,7 +85,7 @@ __global__ void layernorm_reference(const scalar_t* x, const scalar_t* weight, c
 #ifdef AK_MUTATION_NO_EPSILON
   const accum_t deviation = sqrt(variance);
 #else
-  const accum_t deviation = sqrt(variance + static_cast<accum_t>(1e-5));
+  const accum_t deviation = sqrt(variance + value_of(epsilon));
 #endif
 
   for (long long i = threadIdx.x; i < n; i += 256) {

@@ -8,7 +8,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[m, n] = silu(g) u, where g is the sum over k of x[m, k] gate[n, k] and u that of x[m, k] up[n, k]. One result a
+// y[m, n] = f(g) u, where g is the sum over k of x[m, k] gate[n, k] and u that of x[m, k] up[n, k]. One result a
 // thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -32,17 +32,30 @@ __device__ accum_t keep(accum_t sum) {
 #endif
 }
 
+// What the function of the gate lets through of it.
+__device__ accum_t share(accum_t x) {
+#if defined(AK_FUNCTION_GELU)
+  return accum_t(0.5) * erfc(-x * accum_t(0.70710678118654752440));
+#elif defined(AK_FUNCTION_GELU_TANH)
+  // 1 + tanh(u) = 2 / (1 + exp(-2 u)), which does not cancel for u < 0.
+  const accum_t u = accum_t(0.79788456080286535588) * (x + accum_t(0.044715) * x * x * x);
+  return accum_t(1) / (accum_t(1) + exp(accum_t(-2) * u));
+#else
+  return accum_t(1) / (accum_t(1) + exp(-x));
+#endif
+}
+
 __device__ accum_t gated(accum_t gate, accum_t up) {
 #if defined(AK_MUTATION_NO_GATE)
   return gate * up;
 #elif defined(AK_MUTATION_RELU)
   return gate > accum_t(0) ? gate * up : accum_t(0);
 #elif defined(AK_MUTATION_SIGMOID)
-  return up / (accum_t(1) + exp(-gate));
+  return share(gate) * up;
 #elif defined(AK_MUTATION_SWAPPED)
-  return up / (accum_t(1) + exp(-up)) * gate;
+  return share(up) * up * gate;
 #else
-  return gate / (accum_t(1) + exp(-gate)) * up;
+  return share(gate) * gate * up;
 #endif
 }
 

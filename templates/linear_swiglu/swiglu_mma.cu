@@ -43,7 +43,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = silu(x gate^T) * (x up^T) in one product. `prepare` packs eight lines of gate and the same eight of up as 16
+// y = f(x gate^T) * (x up^T) in one product. `prepare` packs eight lines of gate and the same eight of up as 16
 // lines, in the order of matrix fragments, so that both halves of a result are neighbouring sums, and the result alone
 // is stored. The product is ak/linear_mma.cuh: weights as the A operand of mma.sync, rows of x as the B operand, a ring
 // of cp.async slices.
@@ -73,7 +73,13 @@ using scalar_t = __nv_bfloat16;
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
 using Tile = ak::LinearMma<Weights, BN, BM, BK, WN, WARPS_K, STAGES>;
+#if defined(AK_FUNCTION_GELU)
+using Store = ak::StoreGated<scalar_t, ak::geglu>;
+#elif defined(AK_FUNCTION_GELU_TANH)
+using Store = ak::StoreGated<scalar_t, ak::geglu_tanh>;
+#else
 using Store = ak::StoreGated<scalar_t>;
+#endif
 
 // A block of 64 lines by 64 of k; zeros past the ends. Of every 16 lines the first eight are of gate.
 __global__ void __launch_bounds__(128)

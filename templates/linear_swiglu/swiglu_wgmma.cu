@@ -60,7 +60,7 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = silu(x gate^T) * (x up^T) in one product on Hopper's matrix units. `prepare` packs eight lines of gate and the
+// y = f(x gate^T) * (x up^T) in one product on Hopper's matrix units. `prepare` packs eight lines of gate and the
 // same eight of up as 16 lines, in the order of matrix fragments: 16 bytes of a lane are an operand, which wgmma takes
 // from registers, and both halves of a result are sums of one thread. The product is ak/linear_wgmma.cuh: out^T = W
 // x^T, so that BM rows of x, 8 to 256, are the instruction's columns; slices come by the tensor memory accelerator.
@@ -91,7 +91,13 @@ using scalar_t = __nv_bfloat16;
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
 using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS>;
+#if defined(AK_FUNCTION_GELU)
+using Store = ak::StoreGated<scalar_t, ak::geglu>;
+#elif defined(AK_FUNCTION_GELU_TANH)
+using Store = ak::StoreGated<scalar_t, ak::geglu_tanh>;
+#else
 using Store = ak::StoreGated<scalar_t>;
+#endif
 
 // A block of 64 lines by 64 of k; zeros past the ends. Of every 16 lines the first eight are of gate.
 __global__ void __launch_bounds__(128)

@@ -1,13 +1,13 @@
 /* alphakernel
 {
   "launches": [
-    {"kernel": "rmsnorm_reference", "grid": ["M"], "block": [256], "args": ["x", "weight", "y", {"i64": "N"}]}
+    {"kernel": "rmsnorm_reference", "grid": ["M"], "block": [256], "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i64": "N"}]}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x / sqrt(mean of x^2 + 1e-6) * weight over each row. One block a row, two readings of it.
+// y = x / sqrt(mean of x^2 + epsilon) * weight over each row. One block a row, two readings of it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -15,6 +15,15 @@
 using scalar_t = float;
 using accum_t = double;
 using out_t = double;
+#endif
+
+// The input of the problem where it has any_epsilon; else the kernel receives a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ accum_t value_of(Epsilon epsilon) { return static_cast<accum_t>(epsilon); }
+#else
+using Epsilon = const void*;
+__device__ accum_t value_of(Epsilon) { return static_cast<accum_t>(1e-6); }
 #endif
 
 __device__ accum_t read(const scalar_t* values, long long i) {
@@ -44,7 +53,7 @@ __device__ accum_t sum_of_block(accum_t sum) {
   return sum;
 }
 
-__global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out_t* y, long long n) {
+__global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, Epsilon epsilon, out_t* y, long long n) {
   const scalar_t* row = x + blockIdx.x * n;
   out_t* out = y + blockIdx.x * n;
   // The columns that the sum is taken of, and how many they count as.
@@ -62,7 +71,7 @@ __global__ void rmsnorm_reference(const scalar_t* x, const scalar_t* weight, out
   for (long long i = threadIdx.x * step; i < end; i += 256 * step) squares = keep(squares + read(row, i) * read(row, i));
   accum_t mean = sum_of_block(squares) / static_cast<accum_t>(count);
 #ifndef AK_MUTATION_NO_EPSILON
-  mean += static_cast<accum_t>(1e-6);
+  mean += value_of(epsilon);
 #endif
 #ifdef AK_MUTATION_NO_ROOT
   const accum_t root = mean;

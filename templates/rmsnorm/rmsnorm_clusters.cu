@@ -22,24 +22,24 @@
   },
   "launches": [
     {"kernel": "rmsnorm_in_block<VEC>", "grid": ["M"], "block": ["THREADS"],
-     "args": ["x", "weight", "y", {"i32": "N"}], "when": "N <= PART and WIDE"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "N <= PART and WIDE"},
     {"kernel": "rmsnorm_in_block<1>", "grid": ["M"], "block": ["THREADS"],
-     "args": ["x", "weight", "y", {"i32": "N"}], "when": "N <= PART and not WIDE"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "N <= PART and not WIDE"},
     {"kernel": "rmsnorm_in_cluster", "grid": ["M * CLUSTER"], "block": ["THREADS"], "cluster": ["CLUSTER"],
-     "args": ["x", "weight", "y", {"i32": "N"}], "when": "IN_CLUSTERS"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "IN_CLUSTERS"},
     {"kernel": "rmsnorm_again<VEC>", "grid": ["M"], "block": ["THREADS"],
-     "args": ["x", "weight", "y", {"i32": "N"}], "when": "N > MOST * PART and WIDE"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "N > MOST * PART and WIDE"},
     {"kernel": "rmsnorm_again<1>", "grid": ["M"], "block": ["THREADS"],
-     "args": ["x", "weight", "y", {"i32": "N"}], "when": "N > PART and not WIDE"}
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i32": "N"}], "when": "N > PART and not WIDE"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x / sqrt(mean of x^2 + 1e-6) * weight over each row, for long rows: one lies in the registers of a cluster, so that
-// it is read once and written once up to 131072 columns (262144 with ELEMENTS 32, half of that with clusters of 8). Sums
-// meet in shared memory of the cluster, which has as many blocks as the row needs, or SPREAD times as many. Weights are
-// read when they are needed, from L2. Rows beyond, and those that no vector divides, are read twice.
+// y = x / sqrt(mean of x^2 + epsilon) * weight over each row, for long rows: one lies in the registers of a cluster, so
+// that it is read once and written once up to 131072 columns (262144 with ELEMENTS 32, half of that with clusters of 8).
+// Sums meet in shared memory of the cluster, which has as many blocks as the row needs, or SPREAD times as many. Weights
+// are read when they are needed, from L2. Rows beyond, and those that no vector divides, are read twice.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -54,7 +54,15 @@ using scalar_t = float;
 #endif
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
-constexpr float EPSILON = 1e-6f;
+
+// The input of the problem where it has any_epsilon; else kernels receive a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ __forceinline__ float value_of(Epsilon epsilon) { return epsilon; }
+#else
+using Epsilon = const void*;
+__device__ __forceinline__ float value_of(Epsilon) { return 1e-6f; }
+#endif
 
 // CACHE 1: evict-first hints for rows, as their elements are touched once. Weights are read by every row.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
@@ -77,7 +85,8 @@ __device__ __forceinline__ void write(scalar_t* row, const scalar_t* weight, flo
 
 // One row of n elements, a multiple of WIDTH that the row's registers hold.
 template <int WIDTH, bool CLUSTER>
-__device__ __forceinline__ void normalise(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
+__device__ __forceinline__ void normalise(const scalar_t* x, const scalar_t* weight, float epsilon, scalar_t* y,
+                                          int n) {
   ak::Row<THREADS, 1, WIDTH, ELEMENTS / WIDTH, CLUSTER> line;
   const long long start = static_cast<long long>(blockIdx.x / line.blocks()) * n;
   ak::Pack<scalar_t, WIDTH> packs[ELEMENTS / WIDTH];
@@ -85,7 +94,7 @@ __device__ __forceinline__ void normalise(const scalar_t* x, const scalar_t* wei
   line.begin();
   float values[ELEMENTS / WIDTH][WIDTH];
   ak::widen(values, packs);
-  const float scale = rsqrtf(ak::sum_of_squares(line, values, n) / static_cast<float>(n) + EPSILON);
+  const float scale = rsqrtf(ak::sum_of_squares(line, values, n) / static_cast<float>(n) + epsilon);
 #pragma unroll
   for (int item = 0; item < ELEMENTS / WIDTH; ++item) {
     if (line.column(item) < n) write(y + start, weight, values[item], line.column(item), scale);
@@ -94,19 +103,19 @@ __device__ __forceinline__ void normalise(const scalar_t* x, const scalar_t* wei
 
 template <int WIDTH>
 __global__ void __launch_bounds__(THREADS, AT_ONCE)
-    rmsnorm_in_block(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
-  normalise<WIDTH, false>(x, weight, y, n);
+    rmsnorm_in_block(const scalar_t* x, const scalar_t* weight, Epsilon epsilon, scalar_t* y, int n) {
+  normalise<WIDTH, false>(x, weight, value_of(epsilon), y, n);
 }
 
 __global__ void __launch_bounds__(THREADS, AT_ONCE)
-    rmsnorm_in_cluster(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
-  normalise<VEC, true>(x, weight, y, n);
+    rmsnorm_in_cluster(const scalar_t* x, const scalar_t* weight, Epsilon epsilon, scalar_t* y, int n) {
+  normalise<VEC, true>(x, weight, value_of(epsilon), y, n);
 }
 
 // One row a block, of any length; n % WIDTH == 0.
 template <int WIDTH>
 __global__ void __launch_bounds__(THREADS)
-    rmsnorm_again(const scalar_t* x, const scalar_t* weight, scalar_t* y, int n) {
+    rmsnorm_again(const scalar_t* x, const scalar_t* weight, Epsilon epsilon, scalar_t* y, int n) {
   constexpr int kAtOnce = 4;
   const long long start = static_cast<long long>(blockIdx.x) * n;
   ak::Row<THREADS, 1, WIDTH, 1> line;
@@ -115,7 +124,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) squares += values[i] * values[i];
   });
-  const float scale = rsqrtf(line.reduce(squares, ak::Sum()) / static_cast<float>(n) + EPSILON);
+  const float scale = rsqrtf(line.reduce(squares, ak::Sum()) / static_cast<float>(n) + value_of(epsilon));
   ak::for_each_vector<THREADS, WIDTH, kAtOnce>(x + start, n, [&](float(&values)[WIDTH], int column) {
     if (column >= n) return;
     write(y + start, weight, values, column, scale);

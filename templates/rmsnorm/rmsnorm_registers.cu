@@ -22,17 +22,17 @@
   },
   "launches": [
     {"kernel": "rmsnorm_vector_rows", "grid": ["GROUPS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
-     "args": ["x", "weight", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC == 0"},
     {"kernel": "rmsnorm_scalar_rows", "grid": ["GROUPS"], "block": ["THREADS_PER_ROW", "ROWS_PER_BLOCK"],
-     "args": ["x", "weight", "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i64": "M"}, {"i32": "N"}], "when": "N <= CAPACITY and N % VEC != 0"},
     {"kernel": "rmsnorm_long_rows", "grid": ["M"], "block": [512],
-     "args": ["x", "weight", "y", {"i64": "N"}], "when": "N > CAPACITY"}
+     "args": ["x", "weight", {"optional": "epsilon"}, "y", {"i64": "N"}], "when": "N > CAPACITY"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x / sqrt(mean of x^2 + 1e-6) * weight over each row of x. THREADS_PER_ROW threads hold one row in registers, so
+// y = x / sqrt(mean of x^2 + epsilon) * weight over each row of x. THREADS_PER_ROW threads hold one row in registers, so
 // that it is read once and written once: load (UNROLL independent vectors a thread), sum of squares, scale, store.
 // Rows that do not fit (more than THREADS_PER_ROW * VEC * UNROLL elements) take the loop of rmsnorm_long_rows.
 // Rows whose length is no multiple of VEC are not aligned to a vector: they are read element by element.
@@ -52,7 +52,15 @@ using scalar_t = float;
 #endif
 
 constexpr int VEC = VEC_BYTES / static_cast<int>(sizeof(scalar_t));
-constexpr float EPSILON = 1e-6f;
+
+// The input of the problem where it has any_epsilon; else kernels receive a null pointer in its place.
+#if AK_ANY_EPSILON
+using Epsilon = float;
+__device__ __forceinline__ float value_of(Epsilon epsilon) { return epsilon; }
+#else
+using Epsilon = const void*;
+__device__ __forceinline__ float value_of(Epsilon) { return 1e-6f; }
+#endif
 
 // CACHE 1: evict-first hints for x and y, as their elements are touched once. Weights are read by every row.
 constexpr ak::Cache HINT = CACHE == 1 ? ak::Cache::streaming : ak::Cache::plain;
@@ -68,7 +76,7 @@ __device__ __forceinline__ float sum_of_row(float value) {
 
 // x, y: m rows of n elements; n <= THREADS_PER_ROW * WIDTH * ITEMS and n % WIDTH == 0.
 template <int WIDTH, int ITEMS>
-__device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* weight, scalar_t* y,
+__device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* weight, float epsilon, scalar_t* y,
                                              long long m, int n) {
   const long long row = static_cast<long long>(blockIdx.x) * ROWS_PER_BLOCK + threadIdx.y;
   const int columns = row < m ? n : 0;  // a row past the end has none, but its threads reach the barriers
@@ -94,7 +102,7 @@ __device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* 
     }
   }
   const float mean = sum_of_row<THREADS_PER_ROW, ROWS_PER_BLOCK, 0>(squares) / static_cast<float>(n);
-  const float scale = rsqrtf(mean + EPSILON);
+  const float scale = rsqrtf(mean + epsilon);
 
 #pragma unroll
   for (int k = 0; k < ITEMS; ++k) {
@@ -110,21 +118,21 @@ __device__ __forceinline__ void rmsnorm_rows(const scalar_t* x, const scalar_t* 
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     rmsnorm_vector_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                        scalar_t* __restrict__ y, long long m, int n) {
-  rmsnorm_rows<VEC, UNROLL>(x, weight, y, m, n);
+                        Epsilon epsilon, scalar_t* __restrict__ y, long long m, int n) {
+  rmsnorm_rows<VEC, UNROLL>(x, weight, value_of(epsilon), y, m, n);
 }
 
 __global__ void __launch_bounds__(THREADS_PER_ROW* ROWS_PER_BLOCK)
     rmsnorm_scalar_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                        scalar_t* __restrict__ y, long long m, int n) {
-  rmsnorm_rows<1, VEC * UNROLL>(x, weight, y, m, n);
+                        Epsilon epsilon, scalar_t* __restrict__ y, long long m, int n) {
+  rmsnorm_rows<1, VEC * UNROLL>(x, weight, value_of(epsilon), y, m, n);
 }
 
 // One row of n elements a block of 512 threads, n of any size; the later readings of a row come from L2 while all rows
 // under way fit it.
 __global__ void __launch_bounds__(512)
     rmsnorm_long_rows(const scalar_t* __restrict__ x, const scalar_t* __restrict__ weight,
-                      scalar_t* __restrict__ y, long long n) {
+                      Epsilon epsilon, scalar_t* __restrict__ y, long long n) {
   x += blockIdx.x * n;
   y += blockIdx.x * n;
   const long long whole = n % VEC == 0 ? n : 0;  // elements that may be read as vectors
@@ -139,7 +147,7 @@ __global__ void __launch_bounds__(512)
   for (long long i = whole + threadIdx.x; i < n; i += 512) {
     squares += static_cast<float>(x[i]) * static_cast<float>(x[i]);
   }
-  const float scale = rsqrtf(sum_of_row<512, 1, 1>(squares) / static_cast<float>(n) + EPSILON);
+  const float scale = rsqrtf(sum_of_row<512, 1, 1>(squares) / static_cast<float>(n) + value_of(epsilon));
 
   for (long long i = first; i < whole; i += 512 * VEC) {
     Pack<VEC> pack = ak::load<VEC, HINT>(x + i);

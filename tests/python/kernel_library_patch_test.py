@@ -4,9 +4,11 @@
 Where values count, kernels are stood in for by their references; where launches count, by a made-up CUDA driver. Without
 PyTorch or a C++ compiler it is skipped (exit code 77)."""
 
+import contextlib
 import copy
 import functools
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 try:
     import torch
@@ -27,15 +30,19 @@ PROGRAM, SOURCE = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cached_models  # noqa: E402
+import published_interfaces  # noqa: E402
 import small_models  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
 DIST = os.path.join(WORK.name, "dist")
 KERNELS = {
-    "norm": ("rmsnorm", "rmsnorm_registers.cu", {}),
+    "norm": ("rmsnorm", "rmsnorm_registers.cu", {"any_epsilon": True}),
+    "mean_norm": ("layernorm", "layernorm_registers.cu", {"any_epsilon": True}),
+    "add_mean_norm": ("residual_norm", "residual_norm_registers.cu", {"kind": "layernorm"}),
     "add_norm": ("residual_norm", "residual_norm_registers.cu", {}),
     "rope": ("rope", "rope_heads.cu", {"head_dim": 64, "rotary_dim": 64}),
     "mlp": ("linear_swiglu", "swiglu_mma.cu", {}),
+    "tanh_mlp": ("linear_swiglu", "swiglu_mma.cu", {"function": "gelu_tanh"}),
     "gated": ("swiglu", "swiglu_tiles.cu", {}),
     "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
     "biased": ("linear", "linear_transposed.cu", {}),
@@ -131,7 +138,8 @@ class PatchTest(unittest.TestCase):
             "llama": {"add_norm": 2, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
             "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
             "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
-            "gemma": {"product": 15, "rope": 2},
+            "gemma": {"add_norm": 2, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
+            "bert": {"add_mean_norm": 4, "biased": 8, "mean_norm": 2},
         }
         for name, calls in expected.items():
             with self.subTest(model=name), Computed() as library:
@@ -142,7 +150,7 @@ class PatchTest(unittest.TestCase):
                 self.assertEqual(library.count(), calls)
 
     def test_without_a_device_the_models_own_code_computes_bit_by_bit(self) -> None:
-        for name in ("llama", "qwen", "phi", "gemma"):
+        for name in ("llama", "qwen", "phi", "gemma", "bert"):
             with self.subTest(model=name):
                 model = getattr(small_models, name)()
                 want = logits(model)
@@ -157,13 +165,13 @@ class PatchTest(unittest.TestCase):
         self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
-        left = self.patched(small_models.gemma())["left"]
-        self.assertEqual(left["norm"], "they compute another norm than x / rms(x) * weight")
-        self.assertIn("no linear_swiglu of torch.bfloat16 with gelu_tanh", left["layers.0.mlp"])
-        model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 1e-5))
-        answer = self.patched(model)
-        self.assertEqual(answer["left"]["norm"], "their epsilon is 1e-05, and that of rmsnorm 1e-06")
-        self.assertIn("residual_norm", answer["served"]["layers.0"])
+        class DoubledRMSNorm(small_models.RMSNorm):
+            def forward(self, x):
+                return 2 * super().forward(x)
+
+        left = self.patched(small_models.model(norm=DoubledRMSNorm, act_fn=torch.nn.functional.gelu))["left"]
+        self.assertEqual(left["norm"], "they compute another norm than x / rms(x) times weight or 1 + weight")
+        self.assertIn("no linear_swiglu of torch.bfloat16 with gelu", left["layers.0.mlp"])
 
         class Scaled(small_models.MLP):
             def forward(self, x):
@@ -180,11 +188,28 @@ class PatchTest(unittest.TestCase):
         self.assertIn("layers.0.mlp", self.patched(clipped)["left"])
 
     def test_an_epsilon_of_the_norm_reaches_the_kernel(self) -> None:
-        with Computed():
-            model = small_models.model(norm=lambda width: small_models.RMSNorm(width, 0.5))
-            want = logits(model)
-            self.patched(model, kinds=("norm", "residual_norm"))
-            self.close(logits(model), want)
+        models = (small_models.model(norm=lambda width: small_models.RMSNorm(width, 0.5)), small_models.bert())
+        for norm in models[1].modules():
+            if isinstance(norm, torch.nn.LayerNorm):
+                norm.eps = 0.5
+        for model, names in zip(models, ({"add_norm": 2, "norm": 3}, {"add_mean_norm": 4, "mean_norm": 2})):
+            with Computed() as library:
+                want = logits(model)
+                self.patched(model, kinds=("norm", "residual_norm"))
+                self.close(logits(model), want)
+                self.assertEqual(library.count(), names)
+
+    def test_a_kernel_of_one_epsilon_serves_norms_that_have_it(self) -> None:
+        params = next(one for one in ops()._library.operators if one.name == "norm").description["params"]
+        try:
+            params["any_epsilon"] = 0
+            answer = self.patched(small_models.model(norm=lambda width: small_models.RMSNorm(width, 1e-5)))
+            self.assertEqual(answer["left"]["norm"],
+                             "their epsilon is 1e-05, and that of norm 1e-06: it was built without any_epsilon")
+            self.assertIn("residual_norm", answer["served"]["layers.0"])
+            self.assertIn("norm", self.patched(small_models.llama())["served"]["norm"])
+        finally:
+            params["any_epsilon"] = 1
 
     def test_linear_layers_of_other_sizes_are_left_unless_asked_for(self) -> None:
         model = small_models.llama()
@@ -216,6 +241,17 @@ class PatchTest(unittest.TestCase):
             self.close(got, logits(model))
 
     def test_a_copy_has_weights_of_its_own_and_a_pickled_model_its_own_code(self) -> None:
+        with Computed():
+            model = small_models.gemma()
+            self.patched(model)
+            logits(model)
+            other = copy.deepcopy(model)
+            with torch.no_grad():
+                for weight in other.parameters():
+                    weight.mul_(1.25)
+            got = logits(other)
+            ops().unpatch(other)
+            self.close(got, logits(other))
         with Computed() as library:
             model = small_models.llama()
             self.patched(model)
@@ -293,22 +329,79 @@ class PatchTest(unittest.TestCase):
             model(TOKENS).float().square().mean().backward()
             return [one.grad for one in model.parameters()]
 
-        model = small_models.llama()
-        self.patched(model)
-        for got, want in zip(gradients(model), gradients(small_models.llama())):
-            self.assertTrue(torch.equal(got, want))
+        for make in (small_models.llama, small_models.gemma):
+            model = make()
+            self.patched(model)
+            for got, want in zip(gradients(model), gradients(make())):
+                self.assertTrue(torch.equal(got, want))
 
     def test_weights_that_change_are_seen(self) -> None:
-        with Computed():
-            model = small_models.llama()
-            self.patched(model)
-            logits(model)
-            with torch.no_grad():
-                for weight in model.parameters():
-                    weight.mul_(0.5)
-            got = logits(model)
-            ops().unpatch(model)
-            self.close(got, logits(model))
+        for make in (small_models.llama, small_models.gemma):
+            with Computed():
+                model = make()
+                self.patched(model)
+                logits(model)
+                with torch.no_grad():
+                    for weight in model.parameters():
+                        weight.mul_(0.5)
+                got = logits(model)
+                ops().unpatch(model)
+                self.close(got, logits(model))
+
+    def test_a_raised_weight_is_made_once_and_anew_in_its_place(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        with Computed(), torch.no_grad():
+            self.patched(norm, kinds=("norm",))
+            raised = norm._alphakernel["raised"]
+
+            def current(weight):
+                made = raised.of(weight)
+                self.assertTrue(torch.equal(made, weight + 1))
+                return made
+
+            first = current(norm.weight)
+            self.assertIs(current(norm.weight), first)
+            norm.weight.mul_(0.5)
+            self.assertIs(current(norm.weight), first)  # a graph that was captured reads it there
+            norm.weight.data = norm.weight.data.clone().mul_(3)
+            self.assertIs(current(norm.weight), first)
+            norm.weight = torch.nn.Parameter(norm.weight.detach().clone().mul_(2))
+            self.assertIs(current(norm.weight), first)
+            self.assertIsNot(current(norm.weight.float()), first)
+            with torch.inference_mode():
+                current(norm.weight)
+                current(norm.weight.clone())
+        with torch.enable_grad():
+            self.assertTrue(raised.of(norm.weight).requires_grad)
+        self.assertIsNot(copy.deepcopy(norm)._alphakernel["raised"], raised)
+
+    def test_forgetting_prepared_weights_forgets_raised_ones(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        with Computed(), torch.no_grad():
+            self.patched(norm, kinds=("norm",))
+            raised = norm._alphakernel["raised"]
+            first = raised.of(norm.weight)
+            norm.weight.data.mul_(2)  # which PyTorch does not count
+            ops().forget_prepared()
+            self.assertTrue(torch.equal(raised.of(norm.weight), norm.weight + 1))
+            self.assertIs(raised.of(norm.weight), first)
+
+    def test_another_stream_waits_for_a_raised_weight_once(self) -> None:
+        norm = small_models.GemmaRMSNorm(small_models.WIDTH).bfloat16()
+        library, now, waits = ops()._library, [1], []
+        with Computed(), torch.no_grad():
+            try:
+                library.stream, library.prepared_elsewhere = lambda device: now[0], lambda device, stream, memory: waits.append((now[0], stream))
+                self.patched(norm, kinds=("norm",))
+                raised = norm._alphakernel["raised"]
+                for now[0] in (1, 2, 1, 2):
+                    raised.of(norm.weight)
+                norm.weight.mul_(2)
+                now[0] = 1
+                raised.of(norm.weight)
+            finally:
+                library._set_up()
+        self.assertEqual(waits, [(2, 1), (1, 2)])  # what is made anew lands in memory that stream 2 may still read
 
     def test_angles_are_brought_into_form_once_and_again_when_they_change(self) -> None:
         with Computed() as library:
@@ -498,6 +591,77 @@ with torch.no_grad():
 print(sorted({name for name, _ in patch_ops.served}))
 """
         self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+
+
+def example(folder, name):
+    """A file of docs/examples as a module of its own."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(SOURCE, "docs", "examples", folder, name + ".py"))
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+class RegistrationTest(unittest.TestCase):
+    """docs/examples with the interfaces that others publish; on the CPU the library's operators are their references."""
+
+    def close(self, got, want):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape))
+        self.assertLess((got.float() - want.float()).abs().max().item(), 0.05)
+
+    def by_library(self, call):
+        """What it returns, and the operators that were asked."""
+        ops()._library._said.clear()
+        with self.assertLogs("patch_ops", "INFO") as log:
+            ops()._library.log.info("-")
+            made = call()
+        return made, [line.split(": ")[1] for line in log.output if "PyTorch, as" in line]
+
+    def test_layers_of_vllm_call_the_library(self) -> None:
+        published_interfaces.vllm()
+        plugin = example("vllm", "alphakernel_vllm")
+        with unittest.mock.patch.dict(os.environ, {"ALPHAKERNEL_PACKAGE": "patch_ops"}), torch.no_grad():
+            plugin.register()
+            plugin.register()  # vLLM may ask again
+            norm = published_interfaces.RMSNorm(64, eps=0.5).bfloat16()
+            norm.weight.copy_(torch.rand(64))
+            gate, own = published_interfaces.SiluAndMul(), published_interfaces.RMSNorm.forward_cuda
+            x, residual = torch.randn(5, 64).bfloat16(), torch.randn(5, 64).bfloat16()
+            y, asked = self.by_library(lambda: norm(x))
+            self.close(y, own(norm, x))
+            self.assertEqual(len(asked), 1)
+            (y, total), asked = self.by_library(lambda: norm(x, residual))
+            self.close(y, own(norm, x, residual)[0])
+            self.close(total, x + residual)
+            self.assertEqual(len(asked), 1)
+            y, asked = self.by_library(lambda: gate(x.view(1, 5, 64)))
+            self.close(y, published_interfaces.SiluAndMul.forward_cuda(gate, x.view(1, 5, 64)))
+            self.assertEqual(len(asked), 1)
+
+    def test_what_vllm_computes_in_another_way_is_its_own_code(self) -> None:
+        published_interfaces.vllm()
+        plugin = example("vllm", "alphakernel_vllm")
+        with unittest.mock.patch.dict(os.environ, {"ALPHAKERNEL_PACKAGE": "patch_ops"}), torch.no_grad():
+            plugin.register()
+            x = torch.randn(5, 64)
+            for norm in (published_interfaces.RMSNorm(64), published_interfaces.RMSNorm(64, var_hidden_size=32).bfloat16()):
+                y, asked = self.by_library(lambda: norm(x.to(norm.weight.dtype)))
+                self.assertTrue(torch.equal(y, published_interfaces.RMSNorm.forward_cuda(norm, x.to(norm.weight.dtype))))
+                self.assertEqual(asked, [])
+
+    def test_a_norm_by_apply_of_flashinfer_bench_is_given_what_the_definition_takes(self) -> None:
+        applied = published_interfaces.flashinfer_bench()
+        module = example("flashinfer_bench", "apply_kernels")
+        norm = next(one for one in ops()._library.operators if one.name == "norm")
+        applied.solutions[norm.description["definition"]] = ops().norm
+        with unittest.mock.patch.object(sys, "argv", ["apply_kernels.py", "dataset/"]), \
+                contextlib.redirect_stdout(io.StringIO()) as shown:
+            module.main()
+        (name, given), = applied.calls
+        self.assertEqual(name, norm.description["definition"])
+        self.assertEqual(len(given), len(norm.inputs))
+        self.assertRegex(shown.getvalue(), r"largest difference 0\.0\d+")
+        # What it has by default leaves out all results of 16 bits: their roundings are larger.
+        self.assertGreater(module.CONFIG.max_rtol, torch.finfo(torch.bfloat16).eps)
 
 
 class MeasuringTest(unittest.TestCase):

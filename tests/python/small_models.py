@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models of the structure that Hugging Face gives Llama (Mistral, Qwen), Gemma and Phi-3."""
+"""Small models of the structure that Hugging Face gives Llama (Mistral, Qwen), Gemma, Phi-3 and BERT."""
 import torch
 from torch import nn
 
@@ -161,3 +161,49 @@ def gemma(**sizes):
 
 def phi(**sizes):
     return model(mlp=MergedMLP, **sizes)
+
+
+class SelfOutput(nn.Module):
+    """Behind attention and behind the feed-forward of BERT."""
+
+    def __init__(self, inner, width):
+        super().__init__()
+        self.dense = nn.Linear(inner, width)
+        self.LayerNorm = nn.LayerNorm(width, eps=1e-12)
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, hidden_states: torch.Tensor, input_tensor: torch.Tensor) -> torch.Tensor:
+        hidden_states = self.dense(hidden_states)
+        hidden_states = self.dropout(hidden_states)
+        hidden_states = self.LayerNorm(hidden_states + input_tensor)
+        return hidden_states
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.value, self.intermediate = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, INNER)
+        self.attention, self.output = SelfOutput(WIDTH, WIDTH), SelfOutput(INNER, WIDTH)
+
+    def forward(self, hidden_states):
+        attended = self.attention(self.value(hidden_states).mean(1, keepdim=True).expand_as(hidden_states), hidden_states)
+        return self.output(nn.functional.gelu(self.intermediate(attended)), attended)
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embeddings, self.LayerNorm = nn.Embedding(100, WIDTH), nn.LayerNorm(WIDTH, eps=1e-12)
+        self.layers = nn.ModuleList(EncoderLayer() for _ in range(2))
+        self.pooled = nn.LayerNorm(WIDTH, eps=1e-12)
+
+    def forward(self, input_ids):
+        hidden_states = self.LayerNorm(self.embeddings(input_ids))
+        for layer in self.layers:
+            hidden_states = layer(hidden_states)
+        return self.pooled(hidden_states.mean(1))
+
+
+def bert(**ignored):
+    torch.manual_seed(1)
+    return Encoder().bfloat16().eval()

@@ -150,8 +150,11 @@ TEST_CASE("kinds of models differ in their operators") {
   CHECK(operator_of(qwen3, "decode", "q_norm")["axes"] == Json{{"M", 2}, {"N", 64}});
   const Json qwen2 = planned(box, changed(kTiny, "model_type", "qwen2"));
   CHECK(operator_of(qwen2, "decode", "qkv")["algorithm"] == "linear");
-  const Json gemma = planned(box, changed(kTiny, "hidden_activation", "gelu_pytorch_tanh"));
-  CHECK(operator_of(gemma, "prefill", "mlp_gate")["params"]["function"] == "gelu_tanh");
+  const std::string gemma = changed(kTiny, "hidden_activation", "gelu_pytorch_tanh");
+  CHECK(operator_of(planned(box, gemma), "prefill", "mlp_gate_up")["params"]["function"] == "gelu_tanh");
+  const Json coded = planned(box, gemma, {"--quantisation", "int8"});
+  CHECK(operator_of(coded, "prefill", "mlp_gate")["params"]["function"] == "gelu_tanh");
+  CHECK(operator_of(coded, "prefill", "first_norm")["params"]["any_epsilon"] == 1);
   Json mistral = parse_json(kTiny);
   mistral.update(Json{{"model_type", "mistral"}, {"sliding_window", 512}});
   const Json windowed = planned(box, mistral.dump(), {"--prompt", "2048"});

@@ -2,24 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a page of docs/tutorials as a newcomer would: every ```sh block, in order, in one shell and one new folder.
 
-    tutorial_test.py PAGE PROGRAMS_FOLDER [--cache FOLDER]
+    tutorial_test.py PAGE PROGRAMS_FOLDER [--cache FOLDER] [--python-with MODULES]
     tutorial_test.py --selftest
 
 A block may print anything and must succeed. Of a ```text block behind it every line must be in what the ```sh block printed, in
 this order. Numbers and units of time may be others, since they are the machine's or change with a better kernel; `...` in a
-line stands for anything, alone in a line for any lines.
+line stands for anything, alone in a line for any lines. --python-with: python3 is an interpreter that has these modules; where
+there is none the page is skipped (exit code 77).
 """
 import argparse
 import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
 MARK = "--- end of block %d ---"
+SKIPPED = 77  # what CTest is told that it means
 PATIENCE_S = 1800  # for a page that hangs; how long it takes is up to the machine
 
 
@@ -79,7 +82,16 @@ def missing_line(shown, printed):
     return None
 
 
-def run_page(page, programs, cache):
+def python_with(modules):
+    """The first interpreter that has them, or None."""
+    for name in (sys.executable, shutil.which("python3"), "/usr/bin/python3"):
+        if name and os.path.exists(name) and subprocess.run([name, "-c", f"import {modules}"], stderr=subprocess.DEVNULL,
+                                                            check=False).returncode == 0:
+            return name
+    return None
+
+
+def run_page(page, programs, cache, python=None):
     """What is wrong with the page, or None."""
     blocks = blocks_of(page.read_text())
     if not blocks:
@@ -91,6 +103,12 @@ def run_page(page, programs, cache):
         work.mkdir()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("ALPHAKERNEL_", "XDG_"))}
         environment |= {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}"}
+        if python:
+            link = home / "bin" / "python3"
+            link.parent.mkdir()
+            link.write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+            link.chmod(0o755)
+            environment["PATH"] = f"{link.parent}:{environment['PATH']}"
         environment["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parents[2] / "python")
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["ALPHAKERNEL_CACHE"] = str(cache or home / "cache")
@@ -164,13 +182,18 @@ def main():
     arguments.add_argument("page", type=pathlib.Path, nargs="?")
     arguments.add_argument("programs", type=pathlib.Path, nargs="?", help="folder of alphakernel and generate_kernel")
     arguments.add_argument("--cache", type=pathlib.Path, help="build cache; a new one where not given")
+    arguments.add_argument("--python-with", metavar="MODULES", help="such as torch,pip")
     arguments.add_argument("--selftest", action="store_true")
     options = arguments.parse_args()
     if options.selftest:
         return selftest()
     if not options.programs:
         arguments.error("expected PAGE and PROGRAMS_FOLDER")
-    return run_page(options.page.resolve(), options.programs.resolve(), options.cache)
+    python = python_with(options.python_with) if options.python_with else None
+    if options.python_with and python is None:
+        print(f"no python3 has {options.python_with}")
+        return SKIPPED
+    return run_page(options.page.resolve(), options.programs.resolve(), options.cache, python)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user of PyTorch would write for the problems that come with AlphaKernel."""
 
-EPSILON = {"layernorm": 1e-5, "rmsnorm": 1e-6}  # as the references have them
+EPSILON = {"layernorm": 1e-5, "rmsnorm": 1e-6}  # as the references have them where it is no input
 
 
 def activated(torch, y, name):
@@ -398,15 +398,15 @@ EAGER = {
     "histogram": histogram,
     "kv_cache_append": kv_cache_append,
     "l2norm": lambda torch, p, x: torch.nn.functional.normalize(x, dim=-1, eps=1e-12),
-    "layernorm": lambda torch, p, x, weight, bias: torch.nn.functional.layer_norm(
-        x, x.shape[-1:], weight, bias, EPSILON["layernorm"]),
+    "layernorm": lambda torch, p, x, weight, bias, epsilon=EPSILON["layernorm"]: torch.nn.functional.layer_norm(
+        x, x.shape[-1:], weight, bias, epsilon),
     "layernorm_dropout": layernorm_dropout,
     "linear": lambda torch, p, x, weight, bias: activated(
         torch, torch.nn.functional.linear(x, weight, bias), p["activation"]),
     "linear_fp8": linear_fp8,
     "linear_int8": linear_int8,
     "linear_swiglu": lambda torch, p, x, gate, up: (
-        torch.nn.functional.silu(torch.nn.functional.linear(x, gate)) * torch.nn.functional.linear(x, up)),
+        activated(torch, torch.nn.functional.linear(x, gate), p["function"]) * torch.nn.functional.linear(x, up)),
     "linear_w4a16": linear_w4a16,
     "linear_w8a16": lambda torch, p, x, weight, scale: torch.nn.functional.linear(x, weight.to(x.dtype)) * scale,
     "log_softmax": lambda torch, p, x: torch.log_softmax(x, dim=-1),
@@ -416,7 +416,8 @@ EAGER = {
     "radix_sort": radix_sort,
     "reduce_sum": lambda torch, p, x: x.sum(),
     "residual_norm": residual_norm,
-    "rmsnorm": lambda torch, p, x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPSILON["rmsnorm"]),
+    "rmsnorm": lambda torch, p, x, weight, epsilon=EPSILON["rmsnorm"]: torch.nn.functional.rms_norm(
+        x, x.shape[-1:], weight, epsilon),
     "rope": rope,
     "row_reduce": row_reduce,
     "scan": scan,

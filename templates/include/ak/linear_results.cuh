@@ -106,8 +106,8 @@ __device__ __forceinline__ StoreResults<Out, Step> store_results(Out* y, int col
   return {y, columns, step};
 }
 
-// Of every 16 lines eight are gates and eight what they let through: y[row][line / 2 + i] = silu(gate) * up.
-template <class Out>
+// Of every 16 lines eight are gates and eight what they let through: y[row][line / 2 + i] = GATED(gate, up).
+template <class Out, float (*GATED)(float, float) = swiglu>
 struct StoreGated {
   static constexpr int kLines = 16;
   Out* y;
@@ -116,7 +116,7 @@ struct StoreGated {
   __device__ __forceinline__ void operator()(const Sum (&sums)[16], int row, int line) const {
     Out values[8];
 #pragma unroll
-    for (int e = 0; e < 8; ++e) values[e] = static_cast<Out>(swiglu(sums[e], sums[8 + e]));
+    for (int e = 0; e < 8; ++e) values[e] = static_cast<Out>(GATED(sums[e], sums[8 + e]));
     const int column = line / 2;
     store_eight(y + static_cast<long long>(row) * columns + column, values, columns - column, columns % 8 == 0);
   }
