@@ -64,12 +64,12 @@ constexpr const char* kNoPythonForm =
 
 /// problem.json as it is kept: known keys, and no program. The error is suitable for the model.
 Result<std::string> guarded_problem(const std::string& text) {
-  if (const auto repeated = find_repeated_key(text); repeated)
-    return InputError{fmt::format("problem.json has the key '{}' twice, in lines {} and {}", repeated->key,
-                                  repeated->first_line, repeated->line)};
   Result<Json> json = parse_json_line(text);
   if (!json) return InputError{"problem.json: " + json.error().message};
   if (!json->is_object()) return InputError{"problem.json: expected an object"};
+  if (const auto repeated = find_repeated_key(text); repeated)
+    return InputError{fmt::format("problem.json has the key '{}' twice, in lines {} and {}", repeated->key,
+                                  repeated->first_line, repeated->line)};
   for (const auto& [key, value] : json->items())
     if (std::ranges::find(kDraftKeys, key) == kDraftKeys.end())
       return InputError{fmt::format("problem.json: a draft has no key '{}'", sanitize(key, 60))};
