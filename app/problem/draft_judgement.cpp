@@ -8,6 +8,7 @@
 
 #include "app/audit/problem_audits.h"
 #include "codegen/problem/problem_files.h"
+#include "codegen/source/assemble.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
@@ -32,12 +33,12 @@ constexpr std::size_t kLeastDistributions = 2;
 constexpr std::size_t kMostMessage = 1'500;  // bytes of one fault; a compiler says more than helps
 constexpr std::size_t kMostFaults = 12;
 
-double bytes_of(const ProblemInstance& problem, const Workload& workload) {
+double bytes_of(const ProblemInstance& problem, const AxisValues& sizes) {
   double bytes = 0;
   const auto add = [&](const TensorSpec& tensor) {
     if (tensor.is_scalar()) return;
     double one = info(tensor.dtype).bytes;
-    for (const std::int64_t extent : tensor_extents(problem.definition, tensor, workload.axes))
+    for (const std::int64_t extent : tensor_extents(problem.definition, tensor, sizes))
       one *= static_cast<double>(extent);
     bytes += one;
   };
@@ -46,16 +47,26 @@ double bytes_of(const ProblemInstance& problem, const Workload& workload) {
   return bytes;
 }
 
+void check_bytes(const ProblemInstance& problem, const std::string& name, WorkloadTier tier,
+                 const AxisValues& sizes, std::vector<std::string>& faults) {
+  const double most = tier == WorkloadTier::emulator ? kMostSmallBytes : kMostBytes;
+  if (bytes_of(problem, sizes) > most)
+    faults.push_back(
+        fmt::format("workload {}: its tensors have more than {:.0f} bytes: make it smaller", name, most));
+}
+
 void check_workloads(const ProblemInstance& problem, std::vector<std::string>& faults) {
   std::size_t small = 0, timed = 0;
   for (const Workload& workload : problem.workloads) {
     const bool emulated = workload.tier == WorkloadTier::emulator;
-    const double most = emulated ? kMostSmallBytes : kMostBytes;
     small += emulated;
     timed += !emulated && workload.has(WorkloadRole::time);
-    if (bytes_of(problem, workload) > most)
-      faults.push_back(fmt::format("workload {}: its tensors have more than {:.0f} bytes: make it smaller",
-                                   workload.name, most));
+    check_bytes(problem, workload.name, workload.tier, workload.axes, faults);
+  }
+  for (const HeldOutRange& range : problem.held_out) {
+    AxisValues largest;
+    for (const auto& [axis, sizes] : range.axes) largest[axis] = sizes.high;
+    check_bytes(problem, range.name, range.tier, largest, faults);
   }
   if (small < kLeastSmallWorkloads)
     faults.push_back(fmt::format(
@@ -69,6 +80,18 @@ void check_count(std::string_view what, std::size_t count, std::size_t least, st
                  std::vector<std::string>& faults) {
   if (count < least || count > most)
     faults.push_back(fmt::format("{}: {} of them, expected {} to {}", what, count, least, most));
+}
+
+/// As of a candidate: what a reference may include is what any kernel may, so that no message of a compiler quotes a
+/// file of this machine.
+void check_reference(const ProblemInstance& problem, std::vector<std::string>& faults) {
+  const Result<Candidate> candidate = parse_candidate("reference.cu", problem.reference_cu);
+  if (!candidate) {
+    faults.push_back(fmt::format("reference.cu:{}: {}", candidate.error().line, candidate.error().message));
+    return;
+  }
+  for (const Diagnostic& found : codegen::pre_check(problem, *candidate))
+    faults.push_back(fmt::format("reference.cu:{}: {}", found.line, found.message));
 }
 
 void check_instance(const ProblemInstance& problem, std::vector<std::string>& faults) {
@@ -85,6 +108,7 @@ void check_instance(const ProblemInstance& problem, std::vector<std::string>& fa
   if (definition.description.empty())
     faults.push_back("definition.description: the formula, in words, is missing");
   check_workloads(problem, faults);
+  check_reference(problem, faults);
 }
 
 /// A problem of this name ships: its measurements and this one's could not be told apart.

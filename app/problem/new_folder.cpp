@@ -18,8 +18,7 @@ NewFolder::NewFolder(const fs::path& wanted)
   if (!path_.has_filename()) path_ = path_.parent_path();
   wanted_ = path_;
   path_ += fmt::format(".{}.tmp", ::getpid());
-  if (fs::exists(wanted_) && !(fs::is_directory(wanted_) && fs::is_empty(wanted_)))
-    fail(ExitCode::output, "{} exists and is not empty", wanted.string());
+  if (!is_free()) fail(ExitCode::output, "{} exists and is not empty", wanted.string());
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) fail(ExitCode::output, "cannot make {}: {}", path_.string(), error.message());
@@ -28,6 +27,10 @@ NewFolder::NewFolder(const fs::path& wanted)
 NewFolder::~NewFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+bool NewFolder::is_free() const {
+  return !fs::exists(wanted_) || (fs::is_directory(wanted_) && fs::is_empty(wanted_));
 }
 
 void NewFolder::keep() {

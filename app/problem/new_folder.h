@@ -17,6 +17,8 @@ class NewFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
+  /// What is wanted is not there, or an empty folder.
+  [[nodiscard]] bool is_free() const;
   /// Moves it to where it was wanted. Throws Error(output).
   void keep();
   /// Moves it elsewhere, next to that. Throws Error(output).

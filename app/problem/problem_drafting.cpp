@@ -295,6 +295,9 @@ Draft draft_problem(const fs::path& folder, const DraftOrder& order, const Confi
   check_model(order.model);
   NewFolder made(folder);
   Conversation conversation(order, config);
+  if (!made.is_free())  // a mailbox or a record in it
+    fail(ExitCode::usage, "the model's files cannot lie in the folder that is to be made: {}",
+         folder.string());
   Draft draft{.folder = made.wanted()};
   agent::DraftFiles files;
   std::string answer;
@@ -320,7 +323,7 @@ Draft draft_problem(const fs::path& folder, const DraftOrder& order, const Confi
                                  .paper = order.paper.filename().string(),
                                  .prompts = conversation.prompts_version(),
                                  .rounds = static_cast<int>(draft.rounds.size())});
-  if (draft.passed) {
+  if (draft.passed && made.is_free()) {
     made.keep();
     return draft;
   }
@@ -328,6 +331,9 @@ Draft draft_problem(const fs::path& folder, const DraftOrder& order, const Confi
   write_file_atomically(made.path() / "answer.md", answer);
   draft.folder = place_aside(made.wanted());
   made.keep_as(draft.folder);
+  if (draft.passed)
+    fail(ExitCode::output, "{} is not empty any more: the draft, which passed, is in {}",
+         made.wanted().string(), draft.folder.string());
   return draft;
 }
 

@@ -162,6 +162,11 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
        "name of a problem that ships"},
       {answer_with("workloads.jsonl", replaced(sample_file("workloads.jsonl"), "37", "40000000")),
        "workload n37: its tensors have more than 4194304 bytes"},
+      {answer_with("workloads.jsonl",
+                   sample_file("workloads.jsonl") +
+                       R"({"name": "any", "axes": {"N": [1, 9000000]}, "role": "held_out", )"
+                       R"("tier": "emulator"})"),
+       "workload any: its tensors have more than 4194304 bytes"},
       {answer_with("reference.cu", replaced(sample_file("reference.cu"), "__global__",
                                             "#include \"/etc/passwd\"\n__global__")),
        "/etc/passwd"},
@@ -245,6 +250,15 @@ TEST_CASE("nothing that is there is replaced, and no model is asked before that 
   CHECK_THAT(refused.err, Contains("exists and is not empty"));
   CHECK_FALSE(fs::exists(record));
   CHECK(read_file(drafting.folder() + "/mine.txt") == "mine");
+}
+
+TEST_CASE("a mailbox in the folder that is to be made is refused before anything is asked") {
+  Drafting drafting;
+  const ProgramResult refused =
+      drafting.box.run({"problem", "new", drafting.folder(), "--describe", "squares", "--model",
+                        "mailbox:" + drafting.folder() + "/box"});
+  CHECK(refused.exit_code == code(ExitCode::usage));
+  CHECK_THAT(refused.err, Contains("cannot lie in the folder"));
 }
 
 TEST_CASE("what cannot be drafted from is refused before a model is asked") {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "app/evaluate/run_files.h"
+#include "app/problem/draft_mark.h"
 #include "app/problem/problem_drafting.h"
 #include "app/problem/python_problem.h"
 #include "app/setup/assembler.h"
@@ -294,7 +295,10 @@ int check_problem(const app::Arguments& arguments) {
   if (!degenerate.empty())
     fmt::print("degenerate: {}; its kernels are not ranked and in no mean\n", degenerate);
   fmt::print("{}\n", summary(checked.kernels, target));
-  if (!checked.tunable) fmt::print("{}", next_without_tunables(checked.kernels, folder));
+  if (const auto mark = app::read_draft_mark(folder); mark && mark->confirmed.empty())
+    fmt::print("a draft that no person has confirmed yet: alphakernel problem confirm {}\n", folder);
+  else if (!checked.tunable)
+    fmt::print("{}", next_without_tunables(checked.kernels, folder));
   return static_cast<int>(ExitCode::ok);
 }
 
