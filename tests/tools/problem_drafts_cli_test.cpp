@@ -175,15 +175,14 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
        "/etc/passwd"},
       {answer_with("reference.cu", replaced(sample_file("reference.cu"), "y[i] = static_cast<out_t>(square <",
                                             "y[i + 1000000] = static_cast<out_t>(square <")),
-       "outside"},
+       "memory"},
       {answer_with("examples.json", "[]"), "examples.json: expected 1 to 4 examples"},
       {answer_with("examples.json", replaced(sample_file("examples.json"), "\"n4\"", "\"n5\"")),
        "no workload 'n5'"},
       {answer_with("examples.json", replaced(sample_file("examples.json"), "0.5, -0.5", "0.5")),
        "expected 4 numbers"},
       {"", "no file"},
-      {answer_with().substr(0, 900), "not closed"},
-      {block("problem.json", problem), "workloads.jsonl is missing"}};
+      {answer_with().substr(0, 900), "not closed"}};
   Drafting drafting;
   std::vector<std::string> all;
   for (const Hostile& one : answers) all.push_back(one.answer);
@@ -227,20 +226,27 @@ TEST_CASE("a draft that the audit rejects to the end is kept aside with what was
   CHECK_THAT(judged.out, Contains("accept the mutation"));
 }
 
-TEST_CASE("formulas that are off, and a reference without an end, go back to the model") {
+TEST_CASE("a formula that is off goes back to the model") {
   Drafting drafting;
   const std::string off = replaced(sample_file("problem.json"), "\"N * sizeof_x\"", "\"2 * N * sizeof_x\"");
-  const std::string endless =
-      replaced(sample_file("reference.cu"), "if (i >= n) return;", "while (n > 0) { if (i > n) return; }");
   const ProgramResult made =
-      drafting.draft({answer_with("problem.json", off),
-                      block("problem.json", sample_file("problem.json")) + block("reference.cu", endless),
-                      block("reference.cu", sample_file("reference.cu"))},
-                     {"--time-limit", "20s"});
+      drafting.draft({answer_with("problem.json", off), block("problem.json", sample_file("problem.json"))});
   INFO(made.out << made.err);
   CHECK(made.exit_code == 0);
-  CHECK_THAT(made.err, Contains("the formula \"bytes_read\" is off") &&
-                           (Contains("did not end within 20 s") || Contains("hang") || Contains("without")));
+  CHECK_THAT(made.err, Contains("the formula \"bytes_read\" is off"));
+}
+
+TEST_CASE("a reference without an end ends at the time limit") {
+  Drafting drafting;
+  const std::string endless =
+      replaced(sample_file("reference.cu"), "if (i >= n) return;",
+               "volatile long long more = n;\n  while (more > 0) {\n  }\n  if (i >= n) return;");
+  const ProgramResult refused =
+      drafting.draft({answer_with("reference.cu", endless)}, {"--time-limit", "3s"});
+  INFO(refused.out << refused.err);
+  CHECK(refused.exit_code == code(ExitCode::audit));
+  CHECK_THAT(refused.err, Contains("did not end within 3 s"));
+  CHECK_THAT(drafting.findings(), Contains("timeout"));
 }
 
 TEST_CASE("nothing that is there is replaced, and no model is asked before that is known") {
