@@ -179,7 +179,8 @@ std::string as_told(std::string text, const fs::path& folder) {
 
 }  // namespace
 
-DraftJudgement judge_draft(const fs::path& folder, const Config& config) {
+DraftJudgement judge_draft(const fs::path& given, const Config& config) {
+  const fs::path folder = fs::absolute(given).lexically_normal();  // a text that occurs nowhere by chance
   DraftJudgement judgement;
   try {
     judge_loaded(codegen::load_problem(folder), config, judgement);

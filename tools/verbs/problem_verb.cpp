@@ -99,7 +99,7 @@ void add_python_file_flags(CLI::App& app, NewFlags& flags) {
 }
 
 // More answers than this have not helped; chosen.
-constexpr IntegerRange kRounds{.min = 1, .max = 10};
+constexpr IntegerRange kDraftAnswers{.min = 1, .max = 10};
 
 void add_description_flags(CLI::App& app, NewFlags& flags) {
   DescribeFlags& described = flags.described;
@@ -116,7 +116,7 @@ void add_description_flags(CLI::App& app, NewFlags& flags) {
       ->needs(describe);
   app.add_option("--record", described.record, "append every exchange with the model to this file")
       ->needs(describe);
-  add_integer(app, "--answers", kRounds, into(described.rounds),
+  add_integer(app, "--answers", kDraftAnswers, into(described.rounds),
               "most answers of the model until one passes the checks (default: 4)")
       ->needs(describe)
       ->group("Language models");
