@@ -40,7 +40,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 /// y = min(x, 1).
 std::string wrong_reference() { return replaced(sample_file("reference.cu"), "value * value", "value"); }
 
-const std::string kKernel = R"kernel(/* alphakernel
+const std::string kClippedSquare = R"kernel(/* alphakernel
 {"launches": [{"kernel": "k", "grid": ["ceil_div(N, 128)"], "block": [128], "args": ["x", "y", {"i64": "N"}]}]}
 */
 __global__ void k(const float* x, float* y, long long n) {
@@ -71,7 +71,8 @@ struct Drafting {
     return box.run(arguments);
   }
   ProgramResult evaluate() {
-    return box.run({"evaluate", box.write("k.cu", kKernel), "--problem", folder(), "--device", "emulator"});
+    return box.run(
+        {"evaluate", box.write("k.cu", kClippedSquare), "--problem", folder(), "--device", "emulator"});
   }
   /// Files of the test's own folder that begin with the name of the drafted one.
   [[nodiscard]] std::vector<std::string> left() const {
@@ -148,7 +149,7 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
       {answer_with() + block("/tmp/evil.cu", "x"), "called '/tmp/evil.cu'"},
       {answer_with() + block("draft.json", "{}"), "called 'draft.json'"},
       {answer_with() + block("audit.json", "{}"), "called 'audit.json'"},
-      {answer_with() + block("kernel.cu", kKernel), "called 'kernel.cu'"},
+      {answer_with() + block("kernel.cu", kClippedSquare), "called 'kernel.cu'"},
       {answer_with() + block("reference.cu", "x"), "two blocks of reference.cu"},
       {answer_with("reference.cu", std::string(70'000, 'x')), "70001 bytes, and at most 65536"},
       {answer_with("reference.cu", "\x1b[2J"), "control character"},
