@@ -45,9 +45,13 @@ constexpr std::array kExitCodes{
         ExitCode::audit, "audit",
         "The checks of a problem accept a deliberate mistake, or reject the reference's twin: found by "
         "`alphakernel algorithms audit`, or before the first use of a problem of your own. Or `alphakernel "
-        "selfcheck` saw a known cheat get through, or an honest kernel rejected ([trust.md](trust.md)).",
+        "selfcheck` saw a known cheat get through, or an honest kernel rejected ([trust.md](trust.md)). Or "
+        "no draft "
+        "of a language model passed the checks, or no person has confirmed one "
+        "([problem.md](problem.md#from-a-sentence-or-a-paper)).",
         "Correct tolerance, distributions or workloads of the problem ([checking.md](checking.md#audit)), or "
-        "continue anyway with `--unaudited`."},
+        "continue anyway with `--unaudited`. A draft: `alphakernel problem confirm`, which shows what it "
+        "computes."},
     ExitCodeInfo{ExitCode::suspended, "suspended",
                  "An overnight session has nothing left to do until questions in a mailbox are answered "
                  "([mailbox.md](mailbox.md)).",

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent/llm/fenced_blocks.h"
 #include "agent/llm/hypothesis_block.h"
 #include "core/text/json.h"
 
@@ -31,38 +32,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(end);
   }
   return lines;
-}
-
-/// Local models leave their thinking in the text; one that was cut may lack the opening tag.
-std::string_view without_thinking(std::string_view answer) {
-  constexpr std::string_view kEnd = "</think>";
-  const std::size_t end = answer.rfind(kEnd);
-  return end == std::string_view::npos ? answer : answer.substr(end + kEnd.size());
-}
-
-struct Block {
-  std::string text;
-  bool closed = false;
-};
-
-/// Fenced blocks; a fence closes with as many backticks as it opened with, at least.
-std::vector<Block> fenced_blocks(std::string_view answer) {
-  std::vector<Block> blocks;
-  std::size_t ticks = 0;  // of the open fence; 0: none is open
-  for (const std::string_view line : lines_of(answer)) {
-    const std::string_view text = trimmed(line);
-    const std::size_t count = std::min(text.find_first_not_of('`'), text.size());
-    if (ticks == 0 && count >= 3) {
-      ticks = count;
-      blocks.emplace_back();
-    } else if (ticks > 0 && count >= ticks && count == text.size()) {
-      ticks = 0;
-      blocks.back().closed = true;
-    } else if (ticks > 0) {
-      blocks.back().text += line;
-    }
-  }
-  return blocks;
 }
 
 struct Edit {
@@ -164,7 +133,7 @@ struct Content {
 };
 
 /// The blocks up to `last` that hold whole candidates, the last `most` of them.
-Content sources_of(const std::vector<Block>& blocks, std::size_t last, std::size_t most) {
+Content sources_of(const std::vector<FencedBlock>& blocks, std::size_t last, std::size_t most) {
   Content content{"source", {}, {}};
   for (std::size_t i = last + 1; i-- > 0 && content.sources.size() < most;) {
     const std::string_view text = trimmed(blocks[i].text);
@@ -185,7 +154,7 @@ std::optional<Content> points_of(const Json& json, std::size_t most) {
 }
 
 /// The last one of the blocks before `end`, as far as they are of the same candidate; nothing where there is none.
-std::optional<Result<Hypothesis>> hypothesis_before(const std::vector<Block>& blocks, std::size_t end,
+std::optional<Result<Hypothesis>> hypothesis_before(const std::vector<FencedBlock>& blocks, std::size_t end,
                                                     bool of_source) {
   for (std::size_t i = end; i-- > 0;) {
     if (states_hypothesis(blocks[i].text)) return read_hypothesis(blocks[i].text);
@@ -195,7 +164,7 @@ std::optional<Result<Hypothesis>> hypothesis_before(const std::vector<Block>& bl
 }
 
 /// Of several points none: they are tried to learn which one is faster.
-void add_hypotheses(const Content& content, const std::vector<Block>& blocks,
+void add_hypotheses(const Content& content, const std::vector<FencedBlock>& blocks,
                     std::vector<ProposedCandidate>& list) {
   if (content.points.size() > 1) return;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -209,8 +178,8 @@ void add_hypotheses(const Content& content, const std::vector<Block>& blocks,
   }
 }
 
-Result<Content> content_of(std::string_view answer, const std::vector<Block>& blocks, const Candidate& parent,
-                           std::size_t most) {
+Result<Content> content_of(std::string_view answer, const std::vector<FencedBlock>& blocks,
+                           const Candidate& parent, std::size_t most) {
   if (answer.find("<<<<<<< SEARCH") != std::string_view::npos) {
     Result<std::string> source = edited(answer, parent);
     if (!source) return source.error();
@@ -248,7 +217,7 @@ Result<Candidate> parsed(const std::string& name, const std::string& source) {
 Result<std::vector<ProposedCandidate>> read_answer(std::string_view answer, const Candidate& parent,
                                                    const std::string& name, std::size_t most) {
   const std::string_view said = without_thinking(answer);
-  const std::vector<Block> blocks = fenced_blocks(said);
+  const std::vector<FencedBlock> blocks = fenced_blocks(said);
   const Result<Content> content = content_of(said, blocks, parent, most);
   if (!content) return content.error();
   std::vector<ProposedCandidate> list;

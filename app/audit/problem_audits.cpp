@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "app/audit/formula_audit.h"
+#include "app/problem/draft_mark.h"
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/problem/problem_files.h"
@@ -114,8 +115,8 @@ void write_audit_record(const fs::path& folder, bool formulas) {
   write_file_atomically(folder / kRecord, record.dump() + "\n");
 }
 
-ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
-                             const Config& config, const fs::path& database, const AuditOptions& options) {
+ProblemAudit audit_on(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+                      const Config& config, const AuditOptions& options) {
   runtime::EvaluatorOptions evaluator = evaluator_options(target, config);
   evaluator.on_wait = options.on_wait;
   ProblemAudit audit = runtime::audit_problem(
@@ -123,6 +124,12 @@ ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& probl
       {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
   if (audit.passed() && target.kind == DeviceKind::emulator)
     std::ranges::move(formulas_of(*problem, target, config, options), std::back_inserter(audit.findings));
+  return audit;
+}
+
+ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem, const Target& target,
+                             const Config& config, const fs::path& database, const AuditOptions& options) {
+  ProblemAudit audit = audit_on(problem, target, config, options);
   db::open_audit_store(database)->commit_audit({.problem = problem.get(),
                                                 .content_hash = audited_content(problem->folder),
                                                 .version = AK_VERSION,
@@ -148,6 +155,7 @@ std::string audit_error(const ProblemAudit& audit) {
 
 bool require_audit(const ProblemInstance& problem, bool unaudited, const Config& config,
                    const fs::path& database, const runtime::OnEvaluatorWait& on_wait) {
+  require_confirmed(problem.folder);
   const std::string degenerate = evidence_of_degeneracy(problem);
   if (!degenerate.empty())
     print_stderr("note: {} is degenerate: its kernels are not ranked and in no mean. {}\n",

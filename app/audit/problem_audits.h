@@ -30,8 +30,11 @@ struct AuditOptions {
   std::uint64_t seed = 1;
   runtime::OnEvaluatorWait on_wait = {};  ///< of EvaluatorOptions
 };
-/// Audits on target's device and stores the result in `database`; on the CPU device formulas, too (formula_audit.h).
-/// Blocks. Throws Error as runtime::audit_problem does.
+/// Audits on target's device; on the CPU device formulas, too (formula_audit.h). Nothing is stored. Blocks. Throws Error
+/// as runtime::audit_problem does.
+[[nodiscard]] ProblemAudit audit_on(const std::shared_ptr<const ProblemInstance>& problem,
+                                    const Target& target, const Config& config, const AuditOptions& options);
+/// The same, and stores the result in `database`.
 [[nodiscard]] ProblemAudit audit_and_store(const std::shared_ptr<const ProblemInstance>& problem,
                                            const Target& target, const Config& config,
                                            const std::filesystem::path& database,
@@ -40,7 +43,8 @@ struct AuditOptions {
 /// Names of the mutations that got through, and what they do; or why the twin did not.
 [[nodiscard]] std::string audit_error(const ProblemAudit& audit);
 
-/// A problem is used only when its checks are known to notice mistakes. True where audit.json or `database`
+/// A problem is used only when its checks are known to notice mistakes, and when a person knows what it computes
+/// (require_confirmed()). True where audit.json or `database`
 /// says so, else after an audit on the CPU device, which a note on stderr announces; false, with nothing
 /// done, where the user said --unaudited. Notes say that a problem is degenerate, or its formulas are off. Throws Error(audit) naming the mutations when it fails.
 /// @param on_wait of EvaluatorOptions, while it is audited

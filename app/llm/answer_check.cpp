@@ -86,12 +86,38 @@ Result<std::vector<agent::ProposedCandidate>> read_as_search(const agent::Mailbo
   return agent::read_answer(text, parent_of(mailbox, question), fmt::format("{:04}", question.number), most);
 }
 
+/// The files of the answer before: what a repair may leave out.
+agent::DraftFiles former_files(const agent::Mailbox& mailbox, const agent::MailQuestion& question) {
+  return of_question(mailbox, question, [](const JsonReader& at) {
+    agent::DraftFiles files;
+    if (const auto former = at.find("former"))
+      for (const auto& [name, text] : former->members())
+        if (std::ranges::find(agent::kDraftFileNames, name) != agent::kDraftFileNames.end())
+          files[name] = text.text();
+    return files;
+  });
+}
+
 }  // namespace
 
 bool AnswerCheck::passed() const { return std::ranges::any_of(candidates, &CheckedCandidate::passed); }
 
+bool asks_for_draft(const agent::MailQuestion& question) {
+  const auto arm = question.about.find("arm");
+  return arm != question.about.end() && *arm == Json(agent::kDraftArm);
+}
+
+DraftRound check_draft_answer(const agent::Mailbox& mailbox, const agent::MailQuestion& question,
+                              const std::string& text) {
+  return try_draft_answer(text, former_files(mailbox, question), nullptr);
+}
+
 std::string unreadable_answer(const agent::Mailbox& mailbox, const agent::MailQuestion& question,
                               const std::string& text) {
+  if (asks_for_draft(question)) {
+    const auto files = agent::read_problem_answer(text, former_files(mailbox, question));
+    return files ? "" : files.error().message;
+  }
   const auto proposed = read_as_search(mailbox, question, text);
   if (!proposed) return proposed.error().message;
   const bool usable = std::ranges::any_of(*proposed, [](const auto& one) { return one.candidate.ok(); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/llm/mailbox/mailbox.h"
+#include "app/problem/problem_drafting.h"
 #include "app/setup/config.h"
 #include "core/evaluation.h"
 #include "core/plan/problem.h"
@@ -46,6 +47,13 @@ struct AnswerCheck {
 [[nodiscard]] AnswerCheck check_answer(const agent::Mailbox& mailbox, const agent::MailQuestion& question,
                                        const std::string& text, const AnswerOrder& order,
                                        const Config& config, const std::filesystem::path& database);
+
+/// The question asks for a problem folder and not for a kernel (problem_drafting.h): check_answer() is not for it.
+[[nodiscard]] bool asks_for_draft(const agent::MailQuestion& question);
+/// Reads an answer to such a question, and has the checks judge it. Blocks. Throws Error(bad_input) for a question whose
+/// file is broken, else as try_draft_answer().
+[[nodiscard]] DraftRound check_draft_answer(const agent::Mailbox& mailbox,
+                                            const agent::MailQuestion& question, const std::string& text);
 
 /// Why the search could not read this answer; empty where it can. Throws Error(bad_input) as above.
 [[nodiscard]] std::string unreadable_answer(const agent::Mailbox& mailbox,

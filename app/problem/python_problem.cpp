@@ -2,8 +2,8 @@
 #include "app/problem/python_problem.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "app/problem/new_folder.h"
 #include "app/problem/rehearsal.h"
 #include "app/setup/assembler.h"
 #include "codegen/problem/problem_catalog.h"
@@ -71,40 +71,6 @@ Json describe(const fs::path& file, const PythonSource& source, const runtime::P
   if (!answer) fail(ExitCode::bad_input, "{}: {}", source.file.string(), answer.error().message);
   return std::move(answer).value();
 }
-
-/// A folder next to the wanted one; gone at the end of a scope unless it was moved there.
-class NewFolder {
- public:
-  explicit NewFolder(const fs::path& wanted)
-      : wanted_(fs::absolute(wanted).lexically_normal()), path_(wanted_) {
-    if (!path_.has_filename()) path_ = path_.parent_path();
-    wanted_ = path_;
-    path_ += fmt::format(".{}.tmp", ::getpid());
-    if (fs::exists(wanted_) && !(fs::is_directory(wanted_) && fs::is_empty(wanted_)))
-      fail(ExitCode::output, "{} exists and is not empty", wanted.string());
-    std::error_code error;
-    fs::create_directories(path_, error);
-    if (error) fail(ExitCode::output, "cannot make {}: {}", path_.string(), error.message());
-  }
-  ~NewFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
-  void keep() {
-    std::error_code error;
-    fs::remove(wanted_, error);  // an empty folder
-    fs::rename(path_, wanted_, error);
-    if (error) fail(ExitCode::output, "cannot make {}: {}", wanted_.string(), error.message());
-  }
-
- private:
-  fs::path wanted_, path_;
-};
 
 std::string lines_of(const Json& rows) {
   std::string text;

@@ -11,6 +11,7 @@
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
 #include "app/predict/target_prediction.h"
+#include "app/problem/draft_mark.h"
 #include "app/search/best_lookup.h"
 #include "app/search/cpu_fallback.h"
 #include "app/search/earlier_answers.h"
@@ -131,6 +132,7 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
 
 SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const ProblemInstance> problem,
                           std::string command, Config own_config) {
+  require_confirmed(problem->folder);  // before models, devices and templates are looked for
   SearchSetup setup;
   setup.config = std::move(own_config);
   Config& config = setup.config;

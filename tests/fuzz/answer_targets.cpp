@@ -5,7 +5,10 @@
 #include "agent/llm/api/http_client.h"
 #include "agent/llm/coding_agent/agent_usage.h"
 #include "agent/llm/mailbox/mailbox.h"
+#include "agent/llm/problem_answer.h"
+#include "app/problem/draft_examples.h"
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "core/text/suggest.h"
 #include "tests/fuzz/fuzz_targets.h"
 #include "tests/fuzz/input_files.h"
@@ -77,6 +80,14 @@ void read_model_answer(std::string_view input) {
     const auto candidates = agent::read_answer(input, *parent, "answer", most);
     AK_ASSERT(!candidates || (!candidates->empty() && candidates->size() <= most),
               "an answer has as many candidates as are taken");
+  }
+  const auto draft = agent::read_problem_answer(input, {});
+  AK_ASSERT(!draft || draft->size() == agent::kDraftFileNames.size(), "a draft has its files and no others");
+  try {
+    AK_ASSERT(!app::read_examples(draft ? draft->at(app::kExamplesFile) : input).empty(),
+              "there are examples");
+  } catch (const JsonInputError&) {
+    // Refused with a reason.
   }
   const agent::AgentUsage usage = agent::printed_usage(input);
   AK_ASSERT(!usage.cost_usd || *usage.cost_usd >= 0, "nobody is paid for answering");

@@ -194,11 +194,28 @@ void print_checked(const app::AnswerCheck& check) {
   }
 }
 
+/// Of an answer that drafts a problem folder.
+int print_checked_draft(const app::DraftRound& round, bool json) {
+  const bool passed = round.fault_kind.empty();
+  if (json)
+    fmt::print(
+        "{}\n",
+        Json{{"passed", passed}, {"verdict", passed ? "passed" : round.fault_kind}, {"faults", round.faults}}
+            .dump(-1, ' ', false, Json::error_handler_t::replace));
+  else if (passed)
+    fmt::print("the checks find nothing wrong with this draft\n");
+  for (const std::string& fault : round.faults)
+    if (!json) fmt::print("! {}\n", fault);
+  return static_cast<int>(passed ? ExitCode::ok : ExitCode::no_kernel);
+}
+
 int check_mail(const app::Arguments& arguments) {
   CLI::App app{
       "Try an answer before it is given: read it as the search will, build its candidates for the question's "
       "target, "
-      "and check them on its shapes on the CPU device. Exit code 4 where none passes.",
+      "and check them on its shapes on the CPU device; of a draft of a problem, have the checks judge it. "
+      "Exit code 4 "
+      "where none passes.",
       "alphakernel mailbox check"};
   set_style(app, kMailboxPage);
   std::string file, word, database;
@@ -212,6 +229,8 @@ int check_mail(const app::Arguments& arguments) {
   app.add_flag("--json", json, "print JSON");
   if (!parse(app, arguments)) return 0;
   const Draft draft = read_draft(file, word);
+  if (app::asks_for_draft(draft.question))
+    return print_checked_draft(app::check_draft_answer(draft.mailbox, draft.question, draft.text), json);
   const app::Config config = app::load_config();
   order.command = fmt::format("alphakernel mailbox check {}", fmt::join(arguments, " "));
   const app::AnswerCheck check = app::check_answer(draft.mailbox, draft.question, draft.text, order, config,

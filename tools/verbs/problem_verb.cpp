@@ -3,13 +3,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "app/evaluate/run_files.h"
+#include "app/problem/draft_mark.h"
+#include "app/problem/problem_drafting.h"
 #include "app/problem/python_problem.h"
 #include "app/setup/assembler.h"
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
+#include "app/setup/option_ranges.h"
 #include "codegen/problem/problem_catalog.h"
 #include "codegen/source/skeleton.h"
 #include "core/error.h"
@@ -20,6 +24,7 @@
 #include "runtime/evaluator/reference_dump.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
+#include "tools/problem/drafting_command.h"
 #include "verb_table.h"
 
 namespace ak::tools {
@@ -27,7 +32,8 @@ namespace {
 
 constexpr const char* kProblemHelp =
     "Usage: alphakernel problem new DIR --from KERNEL.cu\n       alphakernel problem new DIR --from-python "
-    "FILE.py\n       alphakernel problem check DIR\n"
+    "FILE.py\n       alphakernel problem new DIR --describe TEXT [--paper FILE] --model MODEL\n"
+    "       alphakernel problem confirm DIR\n       alphakernel problem check DIR\n"
     "       alphakernel problem dump --algorithm NAME --output DIR\n\n"
     "A problem folder says what to compute, on which shapes, and how right it must be (docs/problem.md).\n";
 
@@ -62,44 +68,105 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-int make_problem(const app::Arguments& arguments) {
-  CLI::App app{"Make a problem folder from your kernel or your PyTorch file.", "alphakernel problem new"};
-  set_style(app,
-            "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n"
-            "         alphakernel problem new my_problem/ --from-python model.py\n");
+/// Where the folder is to come from, and how it is said.
+struct NewFlags {
   std::string folder, kernel, file, python;
   bool eval = false, json = false;
-  double limit_s = kDescribeSeconds;
-  codegen::NewProblem request;
-  app.add_option("folder", folder, "folder to make")->required();
-  CLI::Option* const from = app.add_option("--from", kernel, "file with your __global__ function");
-  app.add_option("--outputs", request.outputs,
+  std::optional<double> limit_s = {};
+  codegen::NewProblem request = {};
+  DescribeFlags described{
+      .description = {}, .paper = {}, .model = {}, .record = {}, .rounds = app::kDraftRounds};
+};
+
+void add_kernel_flags(CLI::App& app, NewFlags& flags) {
+  CLI::Option* const from = app.add_option("--from", flags.kernel, "file with your __global__ function");
+  app.add_option("--outputs", flags.request.outputs,
                  "pointers that are outputs (default: those that are not const)")
       ->delimiter(',')
       ->needs(from);
-  app.add_flag("--reference-is-right", request.reference_is_right,
+  app.add_flag("--reference-is-right", flags.request.reference_is_right,
                "the kernel is right: it becomes the reference, in fp64")
       ->needs(from);
+}
+
+void add_python_file_flags(CLI::App& app, NewFlags& flags) {
   CLI::Option* const from_python =
-      app.add_option("--from-python", file, "your PyTorch file, with a module or a function (docs/python.md)")
-          ->excludes(from);
-  app.add_option("--python", python, "interpreter with PyTorch")->needs(from_python);
-  app.add_flag("--eval", eval, "run the file's modules in evaluation mode")->needs(from_python);
-  add_quantity(app, "--time-limit", kSeconds, into(limit_s),
-               "give up on the file after this time (default: 300s)")
-      ->needs(from_python);
-  app.add_flag("--json", json, "print JSON")->needs(from_python);
-  if (!parse(app, arguments)) return 0;
-  if (kernel.empty() && file.empty())
-    fail(ExitCode::usage, "expected --from KERNEL.cu or --from-python FILE.py");
-  if (!file.empty())
-    return make_from_python(folder, {.file = file, .eval = eval, .limit = milliseconds_of(limit_s)}, python,
-                            json);
-  const std::vector<std::string> open_points = codegen::new_problem(folder, kernel, request);
-  fmt::print("made {}; fill in:\n", folder);
+      app.add_option("--from-python", flags.file,
+                     "your PyTorch file, with a module or a function (docs/python.md)")
+          ->excludes("--from");
+  app.add_option("--python", flags.python, "interpreter with PyTorch")->needs(from_python);
+  app.add_flag("--eval", flags.eval, "run the file's modules in evaluation mode")->needs(from_python);
+}
+
+// More answers than this have not helped; chosen.
+constexpr IntegerRange kDraftAnswers{.min = 1, .max = 10};
+
+void add_description_flags(CLI::App& app, NewFlags& flags) {
+  DescribeFlags& described = flags.described;
+  CLI::Option* const describe =
+      app.add_option("--describe", described.description,
+                     "what to compute, in words: a language model drafts the folder, and you confirm it")
+          ->excludes("--from")
+          ->excludes("--from-python");
+  app.add_option("--paper", described.paper, "text, Markdown, LaTeX or PDF that describes it")
+      ->needs(describe);
+  app.add_option("--model", described.model,
+                 "language model that drafts it: anthropic:NAME, openai:NAME, local:URL#NAME, command:NAME, "
+                 "mailbox:FOLDER, replay:FILE (default: the configuration's first)")
+      ->needs(describe);
+  app.add_option("--record", described.record, "append every exchange with the model to this file")
+      ->needs(describe);
+  add_integer(app, "--answers", kDraftAnswers, into(described.rounds),
+              "most answers of the model until one passes the checks (default: 4)")
+      ->needs(describe)
+      ->group("Language models");
+  add_integer(app, "--max-tokens", app::kTokens, into(described.max_tokens), "most tokens of the model")
+      ->needs(describe);
+  add_quantity(app, "--max-cost-usd", kDollars, into(described.max_cost_usd), "most money for the model")
+      ->needs(describe);
+}
+
+int make_from_kernel(const NewFlags& flags) {
+  const std::vector<std::string> open_points =
+      codegen::new_problem(flags.folder, flags.kernel, flags.request);
+  fmt::print("made {}; fill in:\n", flags.folder);
   for (const std::string& point : open_points) fmt::print("  - {}\n", point);
-  fmt::print("then: alphakernel problem check {}\n", folder);
+  fmt::print("then: alphakernel problem check {}\n", flags.folder);
   return 0;
+}
+
+int make_problem(const app::Arguments& arguments) {
+  CLI::App app{"Make a problem folder from your kernel, your PyTorch file, or a description.",
+               "alphakernel problem new"};
+  set_style(app,
+            "Example:\n  alphakernel problem new my_problem/ --from my_kernel.cu\n"
+            "         alphakernel problem new my_problem/ --from-python model.py\n"
+            "         alphakernel problem new my_problem/ --describe \"rows of x divided by their largest "
+            "magnitude\" --model mailbox:box\n");
+  NewFlags flags;
+  app.add_option("folder", flags.folder, "folder to make")->required();
+  add_kernel_flags(app, flags);
+  add_python_file_flags(app, flags);
+  add_description_flags(app, flags);
+  add_quantity(
+      app, "--time-limit", kSeconds, into(flags.limit_s),
+      "give up on a PyTorch file (default: 300s), or on the checks of one answer (600s), after this time");
+  app.add_flag("--json", flags.json, "print JSON (not with --from)");
+  if (!parse(app, arguments)) return 0;
+  if (app.count("--describe") > 0) {
+    flags.described.limit_s = flags.limit_s;
+    return make_from_description(flags.folder, flags.described, flags.json);
+  }
+  if (flags.kernel.empty() && flags.file.empty())
+    fail(ExitCode::usage, "expected --from KERNEL.cu, --from-python FILE.py or --describe TEXT");
+  if (!flags.file.empty())
+    return make_from_python(flags.folder,
+                            {.file = flags.file,
+                             .eval = flags.eval,
+                             .limit = milliseconds_of(flags.limit_s.value_or(kDescribeSeconds))},
+                            flags.python, flags.json);
+  if (flags.json || flags.limit_s) fail(ExitCode::usage, "--json and --time-limit do not go with --from");
+  return make_from_kernel(flags);
 }
 
 /// One evaluation of each template's default point, on the device or (without one) as far as the build.
@@ -228,7 +295,10 @@ int check_problem(const app::Arguments& arguments) {
   if (!degenerate.empty())
     fmt::print("degenerate: {}; its kernels are not ranked and in no mean\n", degenerate);
   fmt::print("{}\n", summary(checked.kernels, target));
-  if (!checked.tunable) fmt::print("{}", next_without_tunables(checked.kernels, folder));
+  if (const auto mark = app::read_draft_mark(folder); mark && mark->confirmed.empty())
+    fmt::print("a draft that no person has confirmed yet: alphakernel problem confirm {}\n", folder);
+  else if (!checked.tunable)
+    fmt::print("{}", next_without_tunables(checked.kernels, folder));
   return static_cast<int>(ExitCode::ok);
 }
 
@@ -276,9 +346,10 @@ int dump_problem(const app::Arguments& arguments) {
 }
 
 int run_problem(const app::Arguments& arguments) {
-  static constexpr std::array kSubcommands{Verb{"new", "make a problem folder", make_problem},
-                                           Verb{"check", "check one", check_problem},
-                                           Verb{"dump", "write inputs and results", dump_problem}};
+  static constexpr std::array kSubcommands{
+      Verb{"new", "make a problem folder", make_problem}, Verb{"check", "check one", check_problem},
+      Verb{"confirm", "confirm a draft", confirm_problem}, Verb{"judge", "judge a draft", judge_problem},
+      Verb{"dump", "write inputs and results", dump_problem}};
   return run_subcommand(kSubcommands, kProblemHelp, arguments);
 }
 

@@ -21,8 +21,8 @@ using std::chrono::steady_clock;
 
 constexpr const char* kHead =
     "# Question {name}\n\n"
-    "A search for a fast CUDA kernel asks this and waits for an answer. All that has to be known is in this "
-    "file:\n"
+    "AlphaKernel, which searches fast CUDA kernels, asks this and waits for an answer. All that has to be "
+    "known is in this file:\n"
     "first the instructions, then the question.\n\n"
     "- The answer is a file `{answer}` in this folder, in one of the forms that the instructions describe, "
     "of about\n"
@@ -31,7 +31,7 @@ constexpr const char* kHead =
     "  `alphakernel mailbox answer` do that.\n"
     "- Its first line may be `answers: {name}`, so that it cannot be taken for another question's; a line\n"
     "  `by: NAME` after it says who answers.\n"
-    "- `alphakernel mailbox check FILE` tries a draft as the search will, on the CPU device.\n"
+    "- `alphakernel mailbox check FILE` tries an answer as it will be tried, on the CPU device.\n"
     "{parent}"
     "- A question that nobody waits for any more is renamed to `{withdrawn}`.\n";
 constexpr const char* kParent =
