@@ -52,6 +52,8 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.templates = run.templates;
   options.first_points = run.first_points;
   options.earlier = run.earlier;
+  options.failed = run.failed;
+  options.known = run.known;
   if (run.port) options.origins = run.port->origins;
   if (!run.parents.empty()) options.origins[0] = {.proposer = "search", .arm = "set", .parents = run.parents};
   options.arch = run.target.arch;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,10 @@ struct SearchRun {
   std::vector<ModelFault> model_faults = {};  ///< of those that cannot be asked, see ask_models_first()
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
-  std::vector<agent::EarlierSearches> earlier;  ///< agent::LoopOptions::earlier
-  std::optional<Port> port;                     ///< what `templates` begin with was ported
+  std::vector<agent::EarlierSearches> earlier;       ///< agent::LoopOptions::earlier
+  std::vector<std::set<TunableValues>> failed = {};  ///< agent::LoopOptions::failed
+  std::vector<std::vector<KnownPoint>> known = {};   ///< agent::LoopOptions::known
+  std::optional<Port> port;                          ///< what `templates` begin with was ported
   agent::Budgets budgets;
   std::optional<agent::Budgets> whole_budgets = {};  ///< agent::LoopOptions::whole_budgets
   std::string command;                               ///< stored with the search
