@@ -81,6 +81,8 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
   result_.search = record_.search();
   if (options.search.resumed && context_.depth == Depth::time)
     result_.progress.reused = proposals_.remember(record_.known_points());
+  else if (!options.known.empty())
+    result_.progress.reused = proposals_.remember(options.known);
   if (options.source) options.source->begin(result_.search, store);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +40,11 @@ struct Budgets {
 
 struct Progress {
   int evaluated = 0, verified = 0, failed = 0, in_flight = 0;
-  int pruned = 0;      ///< predicted to be too slow, and not evaluated
-  int duplicates = 0;  ///< of those evaluated: the same program as another, whose results they share
-  int reused = 0;      ///< known from earlier searches, and not evaluated
-  int refused = 0;     ///< answers of a model that were no candidate
+  int pruned = 0;        ///< predicted to be too slow, and not evaluated
+  int duplicates = 0;    ///< of those evaluated: the same program as another, whose results they share
+  int reused = 0;        ///< known from earlier searches, and not evaluated
+  int refused = 0;       ///< answers of a model that were no candidate
+  int compilations = 0;  ///< builds that were not cache hits
   std::int64_t space_points = 0;
   int calls = 0;            ///< questions to models
   std::int64_t tokens = 0;  ///< that models used
@@ -72,6 +74,10 @@ struct LoopOptions {
   std::vector<FirstPoint> first_points;
   /// What strategies know beforehand, by template; of templates without an entry nothing.
   std::vector<EarlierSearches> earlier;
+  /// By template, points that fail: they are not evaluated, and a strategy that proposes one is told so.
+  std::vector<std::set<TunableValues>> failed = {};
+  /// By template, what is known of this very search, as with SearchRecord::resumed.
+  std::vector<std::vector<KnownPoint>> known = {};
   Arch arch;
   Depth depth = Depth::time;
   std::string strategy = "random";

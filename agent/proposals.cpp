@@ -27,7 +27,9 @@ Proposals::Proposals(const LoopOptions& options, const DeviceFacts& device, cons
   environment_.merge(device_environment(device, options.arch));
   for (const Candidate& candidate : options.templates) {
     append(candidate);
-    if (options.search_tunables) open_template(searches_.size() - 1);
+    const std::size_t index = searches_.size() - 1;
+    if (options.search_tunables) open_template(index);
+    if (index < options.failed.size()) rule_out(index, options.failed[index]);
   }
   if (space_points_ == 0 && options.source == nullptr) {
     std::vector<std::string> reasons;
@@ -63,9 +65,19 @@ bool Proposals::has_point(std::size_t template_index, const TunableValues& point
   return ak::has_point(searches_[template_index].candidate.plan, environment_, point);
 }
 
+/// The strategy is told when it proposes one: the search then takes the same course as if that was evaluated.
+void Proposals::rule_out(std::size_t index, std::set<TunableValues> failed) {
+  TemplateSearch& search = searches_[index];
+  search.failed = std::move(failed);
+  if (!search.start_allowed || !search.failed.contains(search.candidate.tunables)) return;
+  search.start_allowed = false;
+  search.given.erase(search.candidate.tunables);
+}
+
 void Proposals::add_first_point(const FirstPoint& first) {
   const std::size_t index = first.template_index;
-  if (!has_point(index, first.point) || !searches_[index].given.insert(first.point).second) return;
+  if (!has_point(index, first.point) || searches_[index].failed.contains(first.point)) return;
+  if (!searches_[index].given.insert(first.point).second) return;
   first_points_.push_back({.template_index = index, .point = first.point, .origin = first.arm});
 }
 
@@ -212,9 +224,14 @@ std::optional<Proposal> Proposals::first_or_next() {
 }
 
 std::optional<TunableValues> Proposals::ask(TemplateSearch& search) {
-  auto point = search.strategy->ask();
-  while (point && search.given.contains(*point)) point = search.strategy->ask();
-  return point;
+  for (;;) {
+    auto point = search.strategy->ask();
+    if (!point) return point;
+    if (search.failed.contains(*point))
+      search.strategy->tell(*point, std::nullopt);
+    else if (!search.given.contains(*point))
+      return point;
+  }
 }
 
 void Proposals::retry(Proposal proposal) {

@@ -68,8 +68,10 @@ class Proposals {
     Candidate candidate;
     std::unique_ptr<SearchStrategy> strategy;
     bool start_allowed = false, start_in_space = false;
-    std::set<TunableValues> given = {};  ///< what it need not propose
+    std::set<TunableValues> given = {};   ///< what it need not propose
+    std::set<TunableValues> failed = {};  ///< LoopOptions::failed
   };
+  void rule_out(std::size_t index, std::set<TunableValues> failed);
   [[nodiscard]] std::optional<Proposal> first_or_next();
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
 

@@ -68,6 +68,7 @@ void SearchProgress::report(const Completed& completed, bool new_best, int in_fl
   const bool good = passed(completed.result, context_.depth);
   ++progress.evaluated;
   ++(good ? progress.verified : progress.failed);
+  progress.compilations = static_cast<int>(spent_.compilations);
   progress.duplicates += completed.result.outcome.status == Status::duplicate;
   progress.in_flight = in_flight;
   take_best(champion);

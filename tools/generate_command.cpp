@@ -10,6 +10,7 @@
 #include "core/text/print_stderr.h"
 #include "tools/command_line.h"
 #include "tools/kernel_arguments.h"
+#include "tools/number_options.h"
 #include "tools/search_flags.h"
 
 namespace ak::tools {
@@ -19,6 +20,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  generate_kernel --algorithm softmax --dtype bf16 --arch h200\n"
     "  generate_kernel --algorithm reduce_sum --shape N=1000000 --max-minutes 2 --output sum.cu\n"
+    "  generate_kernel --algorithm softmax --dtype auto --max-error 1e-3\n"
     "  generate_kernel --start my_kernel.cu --problem my_problem/ --output fast.cu\n"
     "  generate_kernel --from 1234 --arch sm_120a --output ported.cu    # port a variant (docs/explain.md)\n"
     "  generate_kernel --help --algorithm softmax      # lists that algorithm's parameters\n";
@@ -66,6 +68,18 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
   FirstKernels first;
   add_search_flags(app, flags);
   add_first_kernel_flags(app, first);
+  std::optional<double> max_error;
+  add_quantity(
+      app, "--max-error", kErrors, into(max_error),
+      "accept no kernel whose results are further than this from float64's, relative to them, on inputs "
+      "that are not rounded: 1e-3. With --dtype auto or --precision auto: the fastest precision that "
+      "holds it (docs/precision.md)");
+  std::string inputs_like;
+  app.add_option(
+      "--inputs-like", inputs_like,
+      "with --max-error: distributions of the problem that your inputs are like, with commas between; "
+      "rounding inputs counts under these alone. none: they come in every precision as they are "
+      "(default: all)");
   const std::string origin_word = peek(arguments, "--from");
   const std::filesystem::path db_file = named_database(arguments);
   std::optional<app::KernelChoice> origin;
@@ -74,6 +88,8 @@ std::optional<app::GenerateCommand> generate_command(const app::Arguments& argum
   if (!parse(app, arguments)) return std::nullopt;
   if (origin && !first.start.empty())
     fail(ExitCode::usage, "give --from, a kernel to port, or --start, one to beat; not both");
+  if (max_error || !inputs_like.empty())
+    fail(ExitCode::usage, "--max-error is for searches that `generate` runs by itself");
   if (view != nullptr) view->open(flags.quiet || flags.json);
   const auto problem = problem_flags.instance(origin ? origin->params : Params{});
   choose_output(flags, app::free_output(codegen::export_name(problem->definition) + ".cu"));

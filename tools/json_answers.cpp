@@ -26,6 +26,7 @@ constexpr std::array kRows{
     JsonAnswer{"alphakernel occupancy", "occupancy"},
     JsonAnswer{"alphakernel export", "export_kernel"},
     JsonAnswer{"alphakernel best lookup", "look_up_best"},
+    JsonAnswer{"alphakernel best front", "", "the variants of the front (docs/precision.md)"},
     JsonAnswer{"alphakernel knowledge", "list_insights"},
     JsonAnswer{"alphakernel algorithms", "list_problems show_problem"},
     JsonAnswer{"alphakernel experiment list", "list_experiments"},

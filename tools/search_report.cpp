@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/evaluate/figure_texts.h"
+#include "app/precision/precision_search.h"
 #include "app/predict/target_prediction.h"
 #include "app/sets/set_report.h"
 #include "core/text/suggest.h"
@@ -144,6 +145,8 @@ void print_summary(const app::SearchRun& search, const app::SearchOutcome& outco
   if (!run.verdict.empty()) fmt::print("  verdict: {}\n", run.verdict);
   if (outcome.set)
     for (const std::string& line : app::set_lines(*outcome.set)) fmt::print("{}\n", line);
+  if (outcome.precision)
+    for (const std::string& line : app::precision_lines(*outcome.precision)) fmt::print("{}\n", line);
   fmt::print("{}", app::evaluation_text(problem, loop.best->result));
   print_judgement(run);
   fmt::print("{}", app::baselines_text(outcome.baselines));

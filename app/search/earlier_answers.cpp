@@ -24,7 +24,8 @@ namespace {
 constexpr auto kEarlierQueryTime = std::chrono::seconds(60);
 constexpr std::size_t kMostRows = 20'000;  // the latest; a search's model keeps 1,000 (chosen: 0.2 s)
 
-// Times of what passed, and what failed: that has no times that count, and no shape. What is superseded is as the view of
+// Times of what passed, and what failed: that has no times that count, and no shape. Failures of a search with a bound of
+// its own for errors are none of others. What is superseded is as the view of
 // that name has it, of the time of :last.
 constexpr const char* kEarlierAnswers = R"sql(
 SELECT d.params AS params, d.name AS definition, t.content_hash AS source, v.name AS template, v.tunables AS tunables,
@@ -37,7 +38,7 @@ LEFT JOIN measurements m ON e.status = 'ok' AND m.evaluation_id = e.id AND m.rol
 LEFT JOIN workloads w ON w.id = m.workload_id
 LEFT JOIN predictions x ON :predicted AND x.evaluation_id = e.id AND x.workload_id = m.workload_id
 WHERE d.problem = :problem AND dev.kind = :kind AND e.id <= :last AND (e.status <> 'ok' OR m.id IS NOT NULL)
-  AND p.arm <> 'comparison'
+  AND p.arm <> 'comparison' AND (e.status = 'ok' OR s.budgets ->> '$.max_error' IS NULL)
   AND NOT EXISTS (SELECT 1 FROM evaluations f JOIN proposals q ON q.id = f.proposal_id
                   WHERE f.variant_id = e.variant_id AND f.search_id = e.search_id AND f.id > e.id AND f.id <= :last
                     AND (q.arm = 'final' AND f.status = 'ok'

@@ -10,6 +10,7 @@
 #include "app/baselines/pytorch_turns.h"
 #include "app/evaluate/live_view.h"
 #include "app/llm/model_choice.h"
+#include "app/precision/precision_search.h"
 #include "app/predict/target_prediction.h"
 #include "app/problem/draft_mark.h"
 #include "app/search/best_lookup.h"
@@ -260,6 +261,7 @@ int report_search(const SearchSetup& setup, const SearchOutcome& outcome,
     json["verdict"] = nullptr;
   json["profile_note"] = loop.profile.note;
   if (outcome.set) json["set"] = set_json(*outcome.set);
+  if (outcome.precision) json["precision"] = precision_json(*outcome.precision);
   json["model"] = model_json(search, loop);
   json["began_with"] = earlier_text(search.earlier);
   add_costs(json, setup_s);

@@ -46,12 +46,20 @@ codegen::RunSummary summarise(const SearchRun& run) {
 
 constexpr std::uint64_t kHeldOutStream = 1;  // of a run that repeats; the loop takes stream 0 for inputs
 
+Json stored_budgets(const SearchRun& run) {
+  Json json = to_json(run.whole_budgets.value_or(run.budgets));
+  if (run.max_error) json["max_error"] = *run.max_error;
+  return json;
+}
+
 agent::LoopOptions loop_options(const SearchRun& run) {
   agent::LoopOptions options;
   options.problem = run.problem;
   options.templates = run.templates;
   options.first_points = run.first_points;
   options.earlier = run.earlier;
+  options.failed = run.failed;
+  options.known = run.known;
   if (run.port) options.origins = run.port->origins;
   if (!run.parents.empty()) options.origins[0] = {.proposer = "search", .arm = "set", .parents = run.parents};
   options.arch = run.target.arch;
@@ -71,7 +79,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
                     .proposer = run.proposer,
                     .strategy = run.strategy,
                     .seed = run.seed,
-                    .budgets = to_json(run.whole_budgets.value_or(run.budgets)),
+                    .budgets = stored_budgets(run),
                     .version = AK_VERSION,
                     .audited = run.audited,
                     .resumed = run.resume,
@@ -82,20 +90,6 @@ agent::LoopOptions loop_options(const SearchRun& run) {
 
 runtime::OnEvaluatorWait waiting_shown(LiveView& view) {
   return [&view](const runtime::EvaluatorActivity& activity) { view.wait(activity); };
-}
-
-/// The least time of the search's device for what its score measures; nothing where that is not known, or
-/// costs are estimated.
-std::optional<double> limit_of(const SearchRun& run) {
-  if (run.target.kind != DeviceKind::cuda || !run.target.device) return std::nullopt;
-  std::vector<double> floors, weights;
-  for (const Workload& workload : run.problem->workloads) {
-    if (!workload.has(WorkloadRole::time)) continue;
-    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time.value());
-    weights.push_back(workload.weight);
-  }
-  if (floors.empty() || std::ranges::find(floors, 0.0) != floors.end()) return std::nullopt;
-  return weighted_geometric_mean(floors, weights);
 }
 
 SearchView described(const SearchRun& run) {
@@ -239,6 +233,18 @@ void judge_end(const SearchRun& run, VariantStore& store, SearchOutcome& outcome
 }
 
 }  // namespace
+
+std::optional<double> limit_of(const SearchRun& run) {
+  if (run.target.kind != DeviceKind::cuda || !run.target.device) return std::nullopt;
+  std::vector<double> floors, weights;
+  for (const Workload& workload : run.problem->workloads) {
+    if (!workload.has(WorkloadRole::time)) continue;
+    floors.push_back(floor_of(*run.problem, workload, *run.target.device).time.value());
+    weights.push_back(workload.weight);
+  }
+  if (floors.empty() || std::ranges::find(floors, 0.0) != floors.end()) return std::nullopt;
+  return weighted_geometric_mean(floors, weights);
+}
 
 Json to_json(const agent::Budgets& b) {
   Json json = Json::object();

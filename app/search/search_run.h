@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace ak::app {
 class LiveView;
 class RunJournal;
 struct SetReport;
+struct PrecisionReport;
 
 /// A kernel set is asked for: every timed shape is tuned alone (docs/sets.md).
 struct PerShape {
@@ -39,8 +41,10 @@ struct SearchRun {
   std::vector<ModelFault> model_faults = {};  ///< of those that cannot be asked, see ask_models_first()
   std::uint64_t seed = 0;
   std::vector<agent::FirstPoint> first_points;
-  std::vector<agent::EarlierSearches> earlier;  ///< agent::LoopOptions::earlier
-  std::optional<Port> port;                     ///< what `templates` begin with was ported
+  std::vector<agent::EarlierSearches> earlier;       ///< agent::LoopOptions::earlier
+  std::vector<std::set<TunableValues>> failed = {};  ///< agent::LoopOptions::failed
+  std::vector<std::vector<KnownPoint>> known = {};   ///< agent::LoopOptions::known
+  std::optional<Port> port;                          ///< what `templates` begin with was ported
   agent::Budgets budgets;
   std::optional<agent::Budgets> whole_budgets = {};  ///< agent::LoopOptions::whole_budgets
   std::string command;                               ///< stored with the search
@@ -61,9 +65,12 @@ struct SearchRun {
   /// That the store writes: whose knowledge prompts contain, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
-  std::optional<RowId> session_search = {};   ///< SearchRecord::session_search
-  std::optional<PerShape> per_shape = {};     ///< see find_kernel()
-  std::optional<SetPart> set = {};            ///< that this search is part of
+  std::optional<RowId> session_search = {};  ///< SearchRecord::session_search
+  std::optional<PerShape> per_shape = {};    ///< see find_kernel()
+  std::optional<SetPart> set = {};           ///< that this search is part of
+  /// Stated for errors, and what `problem` has to hold: of the search's budgets, where they are stored. See
+  /// app/precision/precision_search.h.
+  std::optional<double> max_error = {};
   std::vector<RowId> parents = {};            ///< variants that `templates.front()` was made of
   std::string set_section = {};               ///< of the explanation: what the kernel is a set of
   bool tune = true;                           ///< false: only the templates' own points
@@ -87,8 +94,13 @@ struct SearchOutcome {
   std::optional<SearchVerdict> verdict = {};  ///< nothing: it was interrupted, goes on, or nothing was timed
   std::vector<Json> profiles;  ///< of the leader: {"profile", "analysis"} for each timed workload
   std::chrono::steady_clock::time_point loop_start;
-  std::shared_ptr<const SetReport> set = nullptr;  ///< where a set was asked for
+  std::shared_ptr<const SetReport> set = nullptr;              ///< where a set was asked for
+  std::shared_ptr<const PrecisionReport> precision = nullptr;  ///< where a bound on errors was
 };
+
+/// The least time of the search's device for what its score measures; nothing where that is not known, or
+/// costs are estimated.
+[[nodiscard]] std::optional<double> limit_of(const SearchRun& run);
 
 /// As in `searches.budgets`.
 [[nodiscard]] Json to_json(const agent::Budgets& budgets);

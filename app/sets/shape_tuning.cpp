@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
+#include <functional>
 
 #include "agent/seeds.h"
 #include "app/evaluate/figure_texts.h"
+#include "app/search/best_lookup.h"
+#include "app/search/earlier_answers.h"
+#include "app/sets/shared_answers.h"
 #include "codegen/sets/set_candidate.h"
 #include "core/error.h"
 #include "core/sets/set_choice.h"
@@ -22,15 +24,13 @@ namespace {
 // of one shape are points next to each other).
 constexpr std::size_t kKeptOfShape = 3, kTakenOfNeighbour = 2;
 constexpr std::size_t kNeighbours = 3;
-constexpr std::uint64_t kShapeStream = 100;  // of seeds: one a shape from here on
-
-/// Sum over the axes of |log2| of the ratio of their sizes.
-double distance(const AxisValues& one, const AxisValues& other) {
-  double sum = 0;
-  for (const auto& [axis, size] : one)
-    sum += std::abs(std::log2(static_cast<double>(size) / static_cast<double>(other.at(axis))));
-  return sum;
-}
+// Of seeds: one a shape from here on, and one for each that goes on.
+constexpr std::uint64_t kShapeStream = 100, kAgainStream = kShapeStream + kMaxSetShapes;
+// A shape that can gain no more leaves the rest of its share to the others: half of what a set may be behind the best
+// known points (core/sets/set_choice.h).
+constexpr double kLeastGain = 0.01;
+// Less than this share of a budget is not worth another search, which begins with points that are known (chosen).
+constexpr double kWorthASearch = 0.05;
 
 std::shared_ptr<const ProblemInstance> problem_of(const ProblemInstance& problem, Workload shape) {
   auto copy = std::make_shared<ProblemInstance>(problem);
@@ -45,34 +45,75 @@ class ShapeTuning {
  public:
   ShapeTuning(const SearchRun& run, const Config& config, VariantStore& store, RowId set,
               const std::atomic<bool>& stop)
-      : run_(run), config_(config), store_(store), set_(set), stop_(stop), spent_(run.spent_before) {}
+      : run_(run),
+        config_(config),
+        store_(store),
+        set_(set),
+        stop_(stop),
+        answers_(run.templates),
+        spent_(run.spent_before) {}
 
   TunedShapes tune_all() {
     tuned_.shapes = timed_shapes(run_);
-    for (std::size_t i = 0; i < tuned_.shapes.size() && !stop_.load(); ++i) tune(i);
+    leaders_.resize(tuned_.shapes.size());
+    tune_each(tuning_order(tuned_.shapes), false);
+    tune_each(unfinished(), true);
     return std::move(tuned_);
   }
 
  private:
-  void tune(std::size_t index) {
-    const auto began = std::chrono::steady_clock::now();
-    const SearchOutcome outcome = run_search(part(index), config_, store_, stop_);
-    spent_ += std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-    tuned_.spent = together(tuned_.spent, outcome.loop.progress);
-    leaders_.emplace_back();
-    for (const agent::Leader& leader : outcome.loop.leaders)
-      if (leaders_.back().size() < kKeptOfShape) leaders_.back().push_back(leader.candidate);
-    for (const Candidate& candidate : leaders_.back()) keep(candidate);
-    tell(index, outcome);
+  struct Unfinished {
+    std::size_t shape;
+    double gain;  ///< what it may still gain at most; 1: not known
+  };
+
+  void tune_each(const std::vector<std::size_t>& order, bool again) {
+    unfinished_.clear();
+    for (std::size_t i = 0; i < order.size() && !stop_.load(); ++i) {
+      const std::size_t left = order.size() - i;
+      if (again && !worth_a_search(run_.budgets, tuned_.spent, spent_)) return;
+      tune(order[i], fmt::format("{}/{}", i + 1, order.size()), left, again);
+    }
   }
 
-  [[nodiscard]] SearchRun part(std::size_t index) const {
+  /// Shapes that used up their share while others left some of theirs, the one with the most to gain first.
+  [[nodiscard]] std::vector<std::size_t> unfinished() const {
+    std::vector<Unfinished> shapes = unfinished_;
+    std::ranges::stable_sort(shapes, std::greater{}, &Unfinished::gain);
+    std::vector<std::size_t> order;
+    for (const Unfinished& one : shapes) order.push_back(one.shape);
+    return order;
+  }
+
+  void tune(std::size_t index, const std::string& number, std::size_t left, bool again) {
+    const auto began = std::chrono::steady_clock::now();
+    const SearchRun search = part(index, left, again);
+    const SearchOutcome outcome = run_search(search, config_, store_, stop_);
+    spent_ += std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+    const agent::LoopResult& loop = outcome.loop;
+    tuned_.spent = together(tuned_.spent, loop.progress);
+    if (!loop.leaders.empty()) leaders_[index].clear();  // of one that goes on, the former are measured again
+    for (const agent::Leader& leader : loop.leaders)
+      if (leaders_[index].size() < kKeptOfShape) leaders_[index].push_back(leader.candidate);
+    for (const Candidate& candidate : leaders_[index]) keep(candidate);
+    const agent::Progress& progress = loop.progress;
+    const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
+    if (loop.stop_reason.ends_with(" budget") && !all_tried)
+      unfinished_.push_back({index, progress.gain ? progress.gain->high : 1});
+    tell(index, number, outcome, earlier_text(search.earlier));
+  }
+
+  [[nodiscard]] SearchRun part(std::size_t index, std::size_t left, bool again) {
     SearchRun part = run_;
-    const std::size_t count = tuned_.shapes.size();
-    part.problem = problem_of(*run_.problem, tuned_.shapes[index]);
-    part.budgets = share_of(run_.budgets, index, count, spent_);
-    part.seed = agent::derive_seed(run_.seed, kShapeStream + index);
+    const Workload& shape = tuned_.shapes[index];
+    part.problem = problem_of(*run_.problem, shape);
+    part.budgets = share_of(run_.budgets, left, tuned_.spent, spent_);
+    if (tuned_.shapes.size() > 1 && !part.budgets.least_gain) part.budgets.least_gain = kLeastGain;
+    part.seed = agent::derive_seed(run_.seed, (again ? kAgainStream : kShapeStream) + index);
     add_neighbours(index, part.first_points);
+    part.earlier = answers_.earlier(shape, run_.earlier);
+    part.failed = answers_.failed();
+    if (again) part.known = answers_.known(shape);
     part.set = SetPart{.set = set_, .role = "shape"};
     part.per_shape.reset();
     part.confirm = false;
@@ -82,12 +123,13 @@ class ShapeTuning {
     part.paths = {};
     part.database.clear();
     part.on_new_best = {};  // of one shape
-    if (run_.on_progress)
-      part.on_progress = [this](const agent::Progress& progress, const codegen::RunSummary& summary) {
-        agent::Progress all = together(tuned_.spent, progress);
-        all.best_ns.reset();  // of one shape, too
-        run_.on_progress(all, summary);
-      };
+    part.on_progress = [this, &shape](const agent::Progress& progress, const codegen::RunSummary& summary) {
+      if (progress.last != nullptr) answers_.note(shape, summary.device, *progress.last);
+      if (!run_.on_progress) return;
+      agent::Progress all = together(tuned_.spent, progress);
+      all.best_ns.reset();  // of one shape, too
+      run_.on_progress(all, summary);
+    };
     part.session_search.reset();
     part.journal = nullptr;
     part.spent_before = {};
@@ -99,10 +141,11 @@ class ShapeTuning {
 
   /// The best points of the nearest shapes that were tuned already.
   void add_neighbours(std::size_t index, std::vector<agent::FirstPoint>& first_points) const {
-    std::vector<std::size_t> nearest(leaders_.size());
-    for (std::size_t i = 0; i < nearest.size(); ++i) nearest[i] = i;
+    std::vector<std::size_t> nearest;
+    for (std::size_t i = 0; i < leaders_.size(); ++i)
+      if (i != index && !leaders_[i].empty()) nearest.push_back(i);
     std::ranges::stable_sort(nearest, {}, [&](std::size_t other) {
-      return distance(tuned_.shapes[index].axes, tuned_.shapes[other].axes);
+      return shape_distance(tuned_.shapes[index].axes, tuned_.shapes[other].axes);
     });
     nearest.resize(std::min(nearest.size(), kNeighbours));
     for (const std::size_t other : nearest)
@@ -125,15 +168,16 @@ class ShapeTuning {
     if (!known) tuned_.candidates.push_back(candidate);
   }
 
-  void tell(std::size_t index, const SearchOutcome& outcome) const {
+  void tell(std::size_t index, const std::string& number, const SearchOutcome& outcome,
+            const std::string& known) const {
     if (run_.quiet) return;
     const agent::LoopResult& loop = outcome.loop;
     const std::string best = loop.best && loop.best->result.score_ns
                                  ? fmt::format("{}, {}", format_ns(*loop.best->result.score_ns),
                                                codegen::point_text(loop.best->request.candidate))
                                  : "nothing passed";
-    print_stderr("shape {}/{} {}: {} ({} tried)\n", index + 1, tuned_.shapes.size(),
-                 tuned_.shapes[index].name, best, loop.progress.evaluated);
+    print_stderr("shape {} {}: {} ({} tried{}{})\n", number, tuned_.shapes[index].name, best,
+                 loop.progress.evaluated, known.empty() ? "" : " after ", known);
   }
 
   const SearchRun& run_;
@@ -142,17 +186,22 @@ class ShapeTuning {
   RowId set_;
   const std::atomic<bool>& stop_;
   TunedShapes tuned_;
-  std::vector<std::vector<Candidate>> leaders_;  ///< of each tuned shape
+  std::vector<std::vector<Candidate>> leaders_;  ///< of each shape; empty: nothing passed there yet
+  std::vector<Unfinished> unfinished_;           ///< of the present round
+  SharedAnswers answers_;
   std::chrono::milliseconds spent_;
 };
 
-std::optional<std::int64_t> part_of(const std::optional<std::int64_t>& whole, std::size_t index,
-                                    std::size_t count) {
+/// At least one: a search needs some.
+std::optional<std::int64_t> part_of(const std::optional<std::int64_t>& whole, std::int64_t spent,
+                                    std::size_t left) {
   if (!whole) return std::nullopt;
-  const auto parts = static_cast<std::int64_t>(count);
-  return std::max<std::int64_t>(1,
-                                *whole / parts + (static_cast<std::int64_t>(index) < *whole % parts ? 1 : 0));
+  const auto parts = static_cast<std::int64_t>(left);
+  return std::max<std::int64_t>(1, (*whole - spent + parts - 1) / parts);
 }
+
+/// Nothing is left of a budget, or too little.
+bool used_up(double whole, double spent) { return whole - spent < kWorthASearch * whole; }
 
 }  // namespace
 
@@ -164,6 +213,7 @@ agent::Progress together(const agent::Progress& before, agent::Progress now) {
   now.duplicates += before.duplicates;
   now.reused += before.reused;
   now.refused += before.refused;
+  now.compilations += before.compilations;
   now.calls += before.calls;
   now.tokens += before.tokens;
   now.cost_usd += before.cost_usd;
@@ -172,18 +222,30 @@ agent::Progress together(const agent::Progress& before, agent::Progress now) {
   return now;
 }
 
-agent::Budgets share_of(const agent::Budgets& budgets, std::size_t index, std::size_t count,
-                        std::chrono::milliseconds spent) {
+agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left, const agent::Progress& spent,
+                        std::chrono::milliseconds spent_wall) {
   agent::Budgets share = budgets;
-  share.max_evaluations = part_of(budgets.max_evaluations, index, count);
-  share.max_compilations = part_of(budgets.max_compilations, index, count);
-  share.max_tokens = part_of(budgets.max_tokens, index, count);
-  if (budgets.max_cost_usd) share.max_cost_usd = *budgets.max_cost_usd / static_cast<double>(count);
+  share.max_evaluations = part_of(budgets.max_evaluations, spent.evaluated, left);
+  share.max_compilations = part_of(budgets.max_compilations, spent.compilations, left);
+  share.max_tokens = part_of(budgets.max_tokens, spent.tokens, left);
+  if (budgets.max_cost_usd)
+    share.max_cost_usd = std::max(0.0, *budgets.max_cost_usd - spent.cost_usd) / static_cast<double>(left);
   if (budgets.max_wall)
     share.max_wall = std::max(std::chrono::milliseconds(1),
-                              (*budgets.max_wall - spent) / static_cast<std::int64_t>(count - index));
+                              (*budgets.max_wall - spent_wall) / static_cast<std::int64_t>(left));
   share.target_ns.reset();  // it is of all shapes
   return share;
+}
+
+bool worth_a_search(const agent::Budgets& budgets, const agent::Progress& spent,
+                    std::chrono::milliseconds spent_wall) {
+  const auto any_left = [](const auto& whole, auto used) {
+    return !whole || !used_up(static_cast<double>(*whole), static_cast<double>(used));
+  };
+  const bool limited = budgets.max_evaluations || budgets.max_compilations || budgets.max_wall;
+  return limited && any_left(budgets.max_evaluations, spent.evaluated) &&
+         any_left(budgets.max_compilations, spent.compilations) &&
+         (!budgets.max_wall || any_left(std::optional(budgets.max_wall->count()), spent_wall.count()));
 }
 
 std::vector<Workload> timed_shapes(const SearchRun& run) {

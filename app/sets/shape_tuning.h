@@ -23,13 +23,20 @@ struct TunedShapes {
 /// or more shapes than a set can be learned from.
 [[nodiscard]] std::vector<Workload> timed_shapes(const SearchRun& run);
 
-/// One search a shape, each with its share of the run's budgets, and first of all the points that were best on the
-/// shapes before, the nearest first. Blocks. What was found until `stop` was set is returned.
+/// One search a shape, in tuning_order(): each has its share of what is left of the run's budgets, begins with the points
+/// that were best on the nearest shapes, and knows the answers on all shapes before (SharedAnswers). What shapes that can
+/// gain little leave of their shares goes to those that follow, and then to those that used theirs up. Blocks. What was
+/// found until `stop` was set is returned.
 [[nodiscard]] TunedShapes tune_shapes(const SearchRun& run, const Config& config, VariantStore& store,
                                       RowId set, const std::atomic<bool>& stop);
 
-/// The share of each of so many: what a whole cannot give to all goes to the first.
-[[nodiscard]] agent::Budgets share_of(const agent::Budgets& budgets, std::size_t index, std::size_t count,
-                                      std::chrono::milliseconds spent);
+/// The share of each of the `left` searches that are still to run.
+/// @param spent by those before them
+[[nodiscard]] agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left,
+                                      const agent::Progress& spent, std::chrono::milliseconds spent_wall);
+
+/// Whether enough of every budget is left for one more search.
+[[nodiscard]] bool worth_a_search(const agent::Budgets& budgets, const agent::Progress& spent,
+                                  std::chrono::milliseconds spent_wall);
 
 }  // namespace ak::app

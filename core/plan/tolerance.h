@@ -79,6 +79,8 @@ struct Tolerance {
   bool allow_nondeterministic =
       false;                           ///< float atomics permitted: repeated runs may differ within tolerance
   std::optional<DType> internal = {};  ///< lower precision that is permitted inside
+  /// No error of an element may be above it, whatever the twin's is: what a user asks for above the problem.
+  std::optional<double> most_error = {};
   std::map<std::string, OutputRule, std::less<>> outputs = {};  ///< those that the problem names
 
   [[nodiscard]] OutputRule rule(std::string_view output) const {

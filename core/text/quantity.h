@@ -44,6 +44,8 @@ inline constexpr QuantityRange kSeconds{
     .kind = QuantityRange::Kind::time, .max = 86'400, .above_min = true, .unit = "s"};
 /// A part of something that is not all of it.
 inline constexpr QuantityRange kPercent{.kind = QuantityRange::Kind::share, .max = 100, .above_min = true};
+/// Relative errors: a result that is off by all of its size is none.
+inline constexpr QuantityRange kErrors{.kind = QuantityRange::Kind::number, .max = 1, .above_min = true};
 /// More than anyone spends on kernels.
 inline constexpr QuantityRange kDollars{.kind = QuantityRange::Kind::money, .max = 1e9};
 

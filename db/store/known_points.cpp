@@ -27,7 +27,8 @@ JOIN evaluations e ON e.search_id = s.id
 JOIN devices ed ON ed.id = e.device_id AND ed.kind = d.kind AND ed.name = d.name
 JOIN proposals p ON p.id = e.proposal_id AND p.arm NOT IN ('comparison', 'profile')
 JOIN variants v ON v.id = e.variant_id JOIN sources t ON t.id = v.source_id AND t.content_hash = :source
-WHERE me.id = :search ORDER BY e.ended_at, e.id)sql";
+WHERE me.id = :search AND (e.status = 'ok' OR me.budgets ->> '$.max_error' IS s.budgets ->> '$.max_error')
+ORDER BY e.ended_at, e.id)sql";
 
 }  // namespace
 

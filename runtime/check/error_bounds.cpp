@@ -45,6 +45,10 @@ ErrorBounds error_bounds(const Tolerance& tolerance, const OutputRule& rule, DTy
   bounds.rms = bound(rule.factor, twin.rms_error, floor, poorer, rounding.rms);
   bounds.element = bound(rule.factor, twin.max_error, floor, poorer, rounding.element);
   bounds.far = kStrayReach * bounds.element;
+  if (tolerance.most_error) {  // of every element: chance excuses none
+    bounds.element = std::min(bounds.element, *tolerance.most_error);
+    bounds.far = std::min(bounds.far, *tolerance.most_error);
+  }
   bounds.strays = strays_allowed(twin.count);
   bounds.unequal = may_differ(rule, distribution, twin.count, twin.count);
   return bounds;

@@ -181,6 +181,7 @@ Json tolerance_json(const Tolerance& tolerance) {
           {"floor_ulps", tolerance.floor_ulps},
           {"allow_nondeterministic", tolerance.allow_nondeterministic},
           {"internal", tolerance.internal ? Json(info(*tolerance.internal).name) : Json()},
+          {"most_error", tolerance.most_error ? Json(*tolerance.most_error) : Json()},
           {"outputs", std::move(outputs)}};
 }
 
@@ -191,6 +192,7 @@ Tolerance tolerance_from(const Json& json) {
                       .allow_nondeterministic = json.at("allow_nondeterministic")};
   if (const Json& internal = json.at("internal"); !internal.is_null())
     tolerance.internal = dtype_from(internal);
+  if (const Json& most = json.at("most_error"); !most.is_null()) tolerance.most_error = most.get<double>();
   for (const auto& [name, rule] : json.at("outputs").items()) tolerance.outputs[name] = rule_from(rule);
   return tolerance;
 }

@@ -300,6 +300,52 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("points that are known to fail are not evaluated, and a search takes the course as if they were") {
+  const auto fails = [](const TunableValues& point) { return point.at("X") % 3 == 0; };
+  const auto answer = [&](const EvaluationRequest& request) {
+    return fails(request.candidate.tunables) ? failed(Status::compile_error) : on_surface(request);
+  };
+  for (const Strategy* entry : strategies()) {
+    CAPTURE(entry->name);
+    World all(answer), some(answer);
+    for (World* world : {&all, &some}) {
+      world->options.strategy = entry->name;
+      world->options.max_in_flight = 1;
+      world->options.confirm = false;
+      world->options.first_points = {
+          {.template_index = 0, .point = {{"X", 6}, {"Y", 2}}, .arm = "neighbour"}};
+    }
+    some.options.failed.resize(1);
+    for (std::int64_t x = 0; x < 10; x += 3)
+      for (std::int64_t y = 0; y < 10; ++y) some.options.failed[0].insert({{"X", x}, {"Y", y}});
+    static_cast<void>(all.run());
+    static_cast<void>(some.run());
+    std::vector<TunableValues> expected = points(all);
+    CHECK(std::erase_if(expected, fails) > 0);
+    CHECK(std::set(expected.begin(), expected.end()) == [&] {
+      const auto tried = points(some);
+      return std::set(tried.begin(), tried.end());
+    }());
+    // The template's own point and the first one come at other times then, so that those which learn may go other ways.
+    if (std::string_view(entry->name) == "random" || std::string_view(entry->name) == "exhaustive")
+      CHECK(points(some) == expected);
+  }
+}
+
+TEST_CASE("a search that goes on is told what is known of it without asking the past") {
+  World world(on_surface);
+  world.options.known = {{{.tunables = {{"X", 7}, {"Y", 3}}, .score_ns = surface_ns({{"X", 7}, {"Y", 3}})},
+                          {.tunables = {{"X", 1}, {"Y", 1}}, .score_ns = {}}}};
+  world.options.confirm = false;
+  const LoopResult result = world.run();
+  REQUIRE(world.store.rows.size() > 1);
+  CHECK(world.store.rows[1].arm == "known");
+  CHECK(world.store.rows[1].point == TunableValues{{"X", 7}, {"Y", 3}});
+  CHECK(result.progress.reused == 1);
+  const auto tried = points(world);
+  CHECK(std::ranges::count(tried, TunableValues{{"X", 1}, {"Y", 1}}) == 0);
+}
+
 TEST_CASE("without a wish to resume nothing is asked of the past") {
   World world(on_surface);
   world.store.known = {{{{"X", 1}, {"Y", 1}}, 5.0}};

@@ -106,6 +106,17 @@ TEST_CASE("doing a search again begins with nothing of it, neither times nor fai
   CHECK(database.answers(earlier.of_templates[0][0]) == Answers{{128, 2500}, {256, 2000}});
 }
 
+TEST_CASE("what a search refused for a bound of its own on errors is no failure of others") {
+  Database database;
+  Run run(*database.store, other_device());
+  run.commit(128, Status::ok, 5000);
+  run.commit(256, Status::ok, 4000);
+  run.commit(512, Status::incorrect);
+  CHECK(database.answers(database.read().of_templates[0][0]) == Answers{{128, 5000}, {256, 4000}, {512, 0}});
+  db::test::execute(database.folder.file(), R"(UPDATE searches SET budgets = '{"max_error": 0.001}')");
+  CHECK(database.answers(database.read().of_templates[0][0]) == Answers{{128, 5000}, {256, 4000}});
+}
+
 TEST_CASE("failures count once, in the nearest shape of their device") {
   Database database;
   for (const std::int64_t size : {4'000'000, 2'000'000}) {

@@ -12,29 +12,58 @@ TEST_CASE("shapes share evaluations to the last one, and each has one at least")
   agent::Budgets all;
   all.max_evaluations = 11;
   all.max_compilations = 2;
-  std::int64_t evaluations = 0;
-  for (std::size_t shape = 0; shape < 4; ++shape) {
-    const agent::Budgets share = share_of(all, shape, 4, {});
-    evaluations += share.max_evaluations.value();
+  agent::Progress spent;
+  for (std::size_t left = 4; left > 0; --left) {
+    const agent::Budgets share = share_of(all, left, spent, {});
+    spent.evaluated += static_cast<int>(share.max_evaluations.value());
+    spent.compilations += static_cast<int>(share.max_compilations.value());
     CHECK(share.max_compilations == 1);
     CHECK_FALSE(share.max_wall);
   }
-  CHECK(evaluations == 11);
+  CHECK(spent.evaluated == 11);
+}
+
+TEST_CASE("what a shape leaves of its share goes to those that follow") {
+  agent::Budgets all;
+  all.max_evaluations = 40;
+  all.max_tokens = 400;
+  all.max_cost_usd = 4;
+  agent::Progress spent;
+  spent.evaluated = 4, spent.tokens = 40, spent.cost_usd = 1;
+  const agent::Budgets share = share_of(all, 3, spent, {});
+  CHECK(share.max_evaluations == 12);
+  CHECK(share.max_tokens == 120);
+  CHECK(share.max_cost_usd == 1.0);
+}
+
+TEST_CASE("another search begins only while a twentieth of every budget is left") {
+  agent::Budgets all;
+  agent::Progress spent;
+  CHECK_FALSE(worth_a_search(all, spent, {}));  // without a limit every search has ended by itself
+  all.max_evaluations = 100;
+  spent.evaluated = 95;
+  CHECK(worth_a_search(all, spent, milliseconds(500)));
+  spent.evaluated = 96;
+  CHECK_FALSE(worth_a_search(all, spent, {}));
+  spent.evaluated = 10;
+  all.max_wall = milliseconds(1'000);
+  CHECK(worth_a_search(all, spent, milliseconds(900)));
+  CHECK_FALSE(worth_a_search(all, spent, milliseconds(960)));
 }
 
 TEST_CASE("a shape gets an equal part of the time that those before it have left") {
   agent::Budgets all;
   all.max_wall = milliseconds(4'000);
-  CHECK(share_of(all, 0, 4, {}).max_wall == milliseconds(1'000));
-  CHECK(share_of(all, 1, 4, milliseconds(400)).max_wall == milliseconds(1'200));
-  CHECK(share_of(all, 3, 4, milliseconds(5'000)).max_wall == milliseconds(1));
+  CHECK(share_of(all, 4, {}, {}).max_wall == milliseconds(1'000));
+  CHECK(share_of(all, 3, {}, milliseconds(400)).max_wall == milliseconds(1'200));
+  CHECK(share_of(all, 1, {}, milliseconds(5'000)).max_wall == milliseconds(1));
 }
 
 TEST_CASE("money is divided, and a target of all shapes is no target of one") {
   agent::Budgets all;
   all.max_cost_usd = 2;
   all.target_ns = 1'000;
-  const agent::Budgets share = share_of(all, 0, 4, {});
+  const agent::Budgets share = share_of(all, 4, {}, {});
   CHECK(share.max_cost_usd == 0.5);
   CHECK_FALSE(share.target_ns);
 }

@@ -61,22 +61,13 @@ struct SetSandbox : Sandbox {
   [[nodiscard]] std::filesystem::path problem() const { return folder / "add_one"; }
   [[nodiscard]] std::filesystem::path file(const char* name) const { return folder / name; }
 
+  std::string evaluations = "6";
   ProgramResult make(const std::vector<std::string>& extra = {}) {
-    std::vector<std::string> arguments{"generate",
-                                       "--problem",
-                                       problem().string(),
-                                       "--device",
-                                       "emulator",
-                                       "--arch",
-                                       "sm_90a",
-                                       "--seed",
-                                       "1",
-                                       "--deterministic",
-                                       "--unaudited",
-                                       "--max-evaluations",
-                                       "6",
-                                       "--output",
-                                       file("k.cu").string()};
+    std::vector<std::string> arguments{"generate",        "--problem",   problem().string(),
+                                       "--device",        "emulator",    "--arch",
+                                       "sm_90a",          "--seed",      "1",
+                                       "--deterministic", "--unaudited", "--max-evaluations",
+                                       evaluations,       "--output",    file("k.cu").string()};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     return run(arguments);
   }
@@ -90,7 +81,7 @@ TEST_CASE(
   const ProgramResult made = box.make({"--per-shape"});
   INFO(made.out << made.err);
   REQUIRE(made.exit_code == 0);
-  CHECK_THAT(made.err, Catch::Contains("shape 1/3 n16:"));
+  CHECK_THAT(made.err, Catch::Contains("shape 1/3 n64:"));
   CHECK_THAT(made.out, Catch::Contains("set: 2 members, 0.0 % slower"));
   CHECK_THAT(made.out, Catch::Contains("-> member 2: add.cu SLOW=0"));
   CHECK_THAT(made.out, Catch::Contains("held-out shapes: right on all"));
@@ -149,6 +140,24 @@ TEST_CASE("a set is exported, reported and looked up as any kernel") {
   INFO(best.out << best.err);
   CHECK(best.exit_code == 0);
   CHECK_THAT(read_file(box.file("best.json")), Catch::Contains("add_one_fp32.set.cu"));
+}
+
+TEST_CASE("the shapes of a set share what their searches found: what does not build is tried once") {
+  SetSandbox box;
+  std::string source = kTemplate;
+  source.replace(source.find("[1, 0]"), 6, "[1, 0, 2]");
+  source.insert(source.find("  y[i] = sum + 1;"), "#if AK_SLOW == 2\n#error no such variant\n#endif\n");
+  std::ofstream(box.problem() / "add.cu") << source;
+  box.evaluations = "9";
+  const ProgramResult made = box.make({"--per-shape"});
+  INFO(made.out << made.err);
+  REQUIRE(made.exit_code == 0);
+  const std::string of_shapes =
+      " FROM evaluations e JOIN set_searches t ON t.search_id = e.search_id WHERE t.role = 'shape'";
+  CHECK(box.query("SELECT count(*)" + of_shapes + " AND e.status = 'compile_error'") == "1\r\n");
+  CHECK(box.query("SELECT count(*)" + of_shapes + " AND e.status = 'ok'") == "6\r\n");
+  CHECK_THAT(made.err, Catch::Contains("shape 2/3 n16:"));
+  CHECK_THAT(made.err, Catch::Contains("after 3 answers of 1 device and 1 shape"));
 }
 
 TEST_CASE("the same seed makes the same set") {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/evaluate/figure_texts.h"
+#include "app/pareto/pareto_front.h"
 #include "app/search/best_points.h"
 #include "app/setup/config.h"
 #include "codegen/problem/problem_catalog.h"
@@ -16,7 +17,8 @@ namespace {
 
 constexpr const char* kBestHelp =
     "Usage: alphakernel best export [--db FILE] --output best.json\n"
-    "       alphakernel best lookup best.json --algorithm NAME --shape ... --product DEVICE\n\n"
+    "       alphakernel best lookup best.json --algorithm NAME --shape ... --product DEVICE\n"
+    "       alphakernel best front --algorithm NAME [--objectives time,error] [--picture FILE.svg]\n\n"
     "The best known points of every kernel file, shape and device (docs/tuning.md).\n";
 
 int export_best(const app::Arguments& arguments) {
@@ -80,9 +82,61 @@ int look_up(const app::Arguments& arguments) {
   return exit_code_of(answer);
 }
 
+std::string objectives_help() {
+  std::string help = "what is to be small, with commas between (default: time,error,shared):";
+  for (const app::Objective& objective : app::objectives())
+    help += fmt::format(" {} ({});", objective.name, objective.title);
+  help.pop_back();
+  return help;
+}
+
+/// Params as definitions store them, of those that flags name.
+std::map<std::string, std::string> named_params(const ProblemFlags& flags) {
+  std::map<std::string, std::string> given;
+  const Json request = flags.request({});
+  if (request.contains("shape"))
+    fail(ExitCode::usage, "a front has all shapes that were timed: leave --shape out");
+  if (request.contains("params"))
+    for (const auto& [name, value] : request["params"].items()) given[name] = value.get<std::string>();
+  std::map<std::string, std::string> named;
+  const Params chosen = codegen::choose_params(flags.problem(), given);
+  for (const auto& [name, text] : given) named[name] = to_string(chosen.at(name));
+  return named;
+}
+
+int show_front(const app::Arguments& arguments) {
+  CLI::App app{"Show the variants of a problem that no other beats in all of several objectives.",
+               "alphakernel best front"};
+  set_style(
+      app,
+      "Examples:\n"
+      "  alphakernel best front --algorithm softmax --objectives time,error --picture front.svg\n"
+      "  alphakernel best front --algorithm gemm --dtype bf16 --objectives time,energy,shared --json\n");
+  std::string database, picture, wanted = "time,error,shared";
+  bool json = false;
+  app.add_option("--objectives", wanted, objectives_help());
+  app.add_option("--picture", picture, "write an SVG picture to this file");
+  app.add_option("--db", database,
+                 "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
+  app.add_flag("--json", json, "print JSON");
+  const ProblemFlags flags(app, arguments);
+  if (!parse(app, arguments)) return 0;
+  if (!flags.given()) fail(ExitCode::usage, "say of which problem: --algorithm NAME or --problem DIR");
+  auto objectives = app::parse_objectives(wanted);
+  const auto params = named_params(flags);
+  const std::filesystem::path file = app::database_file(database, app::load_config());
+  if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
+  const app::ParetoFront front = app::pareto_front(file, flags.problem().name, params, std::move(objectives));
+  if (!picture.empty()) write_file_atomically(picture, front_picture(front));
+  fmt::print("{}", json ? to_json(front).dump() + "\n" : front_text(front));
+  return static_cast<int>(front.points.empty() ? ExitCode::no_kernel : ExitCode::ok);
+}
+
 int run_best(const app::Arguments& arguments) {
-  static constexpr std::array kSubcommands{Verb{"export", "write the best known points", export_best},
-                                           Verb{"lookup", "find the best known point", look_up}};
+  static constexpr std::array kSubcommands{
+      Verb{"export", "write the best known points", export_best},
+      Verb{"lookup", "find the best known point", look_up},
+      Verb{"front", "show what no other beats in all objectives", show_front}};
   return run_subcommand(kSubcommands, kBestHelp, arguments);
 }
 

@@ -231,6 +231,24 @@ TEST_CASE("floating results may have to be exact, under named distributions or i
   CHECK(unequal({.equal_share = 0.75}, "normal") == 250);
 }
 
+TEST_CASE("a stated error bounds every element, and loosens nothing") {
+  const Comparison twin{.count = 1'000'000, .max_error = 1e-3, .rms_error = 1e-4};
+  const auto bounds = [&](std::optional<double> most_error) {
+    Tolerance tolerance;
+    tolerance.most_error = most_error;
+    return error_bounds(tolerance, {}, DType::bfloat16, "normal", twin, {1e-3, 4e-3});
+  };
+  const ErrorBounds usual = bounds({}), tight = bounds(1e-4), loose = bounds(1.0);
+  CHECK(tight.element == 1e-4);
+  CHECK(tight.far == 1e-4);
+  CHECK(tight.rms == usual.rms);
+  CHECK(loose.element == usual.element);
+  CHECK(loose.far == usual.far);
+  Comparison one_beyond{.count = 1'000'000, .max_error = 2e-4, .rms_error = 1e-5};
+  one_beyond.wrong = one_beyond.far = 1;  // chance excuses some, but not here
+  CHECK(judge(one_beyond, tight) == Judgement::element);
+}
+
 TEST_CASE("a precision that is permitted inside sets the bounds of a more precise output") {
   const Comparison twin{.count = 1'000, .max_error = 1e-7, .rms_error = 1e-8};
   const auto bound = [&](std::optional<DType> internal) {

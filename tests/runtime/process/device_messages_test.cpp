@@ -110,7 +110,9 @@ TEST_CASE("inputs that are NaN and infinite survive JSON on their way to a devic
   WorkloadLayout workload;
   workload.distributions.push_back({.name = "odd", .draws = {draw}});
   problem.workloads.push_back(workload);
+  problem.tolerance.most_error = 1e-3;
   const OpenProblem read = open_problem_from_json(parse_json(to_json(problem).dump()));
+  CHECK(read.tolerance.most_error == 1e-3);
   const ak_random::Draw& got = read.workloads.at(0).distributions.at(0).draws.at(0);
   CHECK(got.scale == kInfinity);
   REQUIRE(got.choice_count == 3);
