@@ -120,7 +120,7 @@ bool Run::next_event() {
     }
     if (!works) {
       const std::string reason = source ? source->end_reason() : "";
-      result_.stop_reason = reason.empty() ? "space exhausted" : reason;
+      result_.stop_reason = reason.empty() ? context_.options.when_exhausted : reason;
       return false;
     }
   }

@@ -91,6 +91,8 @@ struct LoopOptions {
       held_out_seed;        ///< of these shapes and their inputs; nothing: drawn from the operating system
   int confirm_devices = 1;  ///< of a pool, that have to agree about the leader; more than there are: all
   bool confirm = true;      ///< false: nothing follows the search, whose champion is not the last word
+  /// Why it ends where nothing is left to try; of a search that continues others what ended these.
+  std::string when_exhausted = "space exhausted";
   /// What examines the leader of a GPU on small shapes, in this order; each is made when it is first needed.
   struct Examiner {
     std::string name;  ///< "CPU device"

@@ -98,13 +98,15 @@ std::optional<double> Proposals::ranked_by(const KnownPoint& known) const {
 }
 
 int Proposals::remember(std::vector<std::vector<KnownPoint>> known_of_templates) {
-  std::vector<std::pair<double, Proposal>> fastest;
+  // Of those that rank alike the one that costs less, as for the champion.
+  std::vector<std::pair<std::pair<double, double>, Proposal>> fastest;
   int told = 0;
   for (std::size_t i = 0; i < known_of_templates.size(); ++i) {
     for (const KnownPoint& known : known_of_templates[i]) {
       const auto rank_ns = ranked_by(known);
       if (!rank_ns || !has_point(i, known.tunables)) continue;
-      fastest.emplace_back(*rank_ns, Proposal{.template_index = i, .point = known.tunables});
+      fastest.emplace_back(std::pair(*rank_ns, known.score_ns.value_or(*rank_ns)),
+                           Proposal{.template_index = i, .point = known.tunables});
     }
   }
   const auto some = std::min(kRemeasured, fastest.size());

@@ -70,6 +70,7 @@ agent::LoopOptions loop_options(const SearchRun& run) {
   options.whole_budgets = run.whole_budgets;
   options.search_tunables = run.tune && run.proposer != "llm";
   options.confirm = run.confirm;
+  options.when_exhausted = run.when_exhausted;
   options.confirm_devices = run.target.confirm_devices;
   if (run.one_by_one) {
     options.max_in_flight = 1;

@@ -65,9 +65,10 @@ struct SearchRun {
   /// That the store writes: whose knowledge prompts contain, where more is learned, and where the
   /// explanation's evidence comes from. Empty: none of it.
   std::filesystem::path database;
-  std::optional<RowId> session_search = {};  ///< SearchRecord::session_search
-  std::optional<PerShape> per_shape = {};    ///< see find_kernel()
-  std::optional<SetPart> set = {};           ///< that this search is part of
+  std::optional<RowId> session_search = {};        ///< SearchRecord::session_search
+  std::string when_exhausted = "space exhausted";  ///< see LoopOptions
+  std::optional<PerShape> per_shape = {};          ///< see find_kernel()
+  std::optional<SetPart> set = {};                 ///< that this search is part of
   /// Stated for errors, and what `problem` has to hold: of the search's budgets, where they are stored. See
   /// app/precision/precision_search.h.
   std::optional<double> max_error = {};

@@ -63,6 +63,7 @@ class SetMaking {
     TunedShapes tuned = tune_shapes(run_, config_, store_, set_, stop_);
     shapes_ = std::move(tuned.shapes);
     spent_ = tuned.spent;
+    stop_reason_ = tuned.stop_reason;
     go_on();
     report_.set = set_;
     report_.emulated = run_.target.kind == DeviceKind::emulator;
@@ -526,6 +527,7 @@ class SetMaking {
     last.proposer = "search";
     last.port.reset();
     last.budgets = {};
+    last.when_exhausted = stop_reason_;
     last.own_kernel = false;
     last.resume = false;
     last.view = nullptr;
@@ -562,6 +564,7 @@ class SetMaking {
   std::vector<Workload> shapes_;
   std::vector<Workload> drawn_;  ///< what the rule is learned from next to them
   agent::Progress spent_;        ///< on single shapes
+  std::string stop_reason_;      ///< of these searches
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;  ///< the set

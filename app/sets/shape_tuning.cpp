@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "agent/seeds.h"
 #include "app/evaluate/figure_texts.h"
@@ -58,6 +59,7 @@ class ShapeTuning {
     leaders_.resize(tuned_.shapes.size());
     tune_each(tuning_order(tuned_.shapes), false);
     tune_each(unfinished(), true);
+    refuse_lost_shapes();
     return std::move(tuned_);
   }
 
@@ -66,6 +68,16 @@ class ShapeTuning {
     std::size_t shape;
     double gain;  ///< what it may still gain at most; 1: not known
   };
+
+  /// Where it takes more memory than there is, say: no set has a kernel for it, and no shape drawn beside it passes.
+  void refuse_lost_shapes() const {
+    for (std::size_t i = 0; i < tuned_.shapes.size() && !stop_.load(); ++i)
+      if (leaders_[i].empty() && failures_.contains(i))
+        fail(ExitCode::no_kernel,
+             "nothing passed on {}{}; leave it out: what was found on the other shapes is in the database, "
+             "and tried first",
+             tuned_.shapes[i].name, failures_.at(i));
+  }
 
   void tune_each(const std::vector<std::size_t>& order, bool again) {
     unfinished_.clear();
@@ -96,6 +108,7 @@ class ShapeTuning {
     for (const agent::Leader& leader : loop.leaders)
       if (leaders_[index].size() < kKeptOfShape) leaders_[index].push_back(leader.candidate);
     for (const Candidate& candidate : leaders_[index]) keep(candidate);
+    if (loop.stop_reason != search.when_exhausted) tuned_.stop_reason = loop.stop_reason;
     const agent::Progress& progress = loop.progress;
     const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
     if (loop.stop_reason.ends_with(" budget") && !all_tried)
@@ -123,8 +136,12 @@ class ShapeTuning {
     part.paths = {};
     part.database.clear();
     part.on_new_best = {};  // of one shape
-    part.on_progress = [this, &shape](const agent::Progress& progress, const codegen::RunSummary& summary) {
-      if (progress.last != nullptr) answers_.note(shape, summary.device, *progress.last);
+    part.on_progress = [this, &shape, index](const agent::Progress& progress,
+                                             const codegen::RunSummary& summary) {
+      if (progress.last != nullptr) {
+        answers_.note(shape, summary.device, *progress.last);
+        note_failure(index, *progress.last);
+      }
       if (!run_.on_progress) return;
       agent::Progress all = together(tuned_.spent, progress);
       all.best_ns.reset();  // of one shape, too
@@ -161,6 +178,12 @@ class ShapeTuning {
                             .arm = "neighbour"});
   }
 
+  void note_failure(std::size_t index, const Completed& completed) {
+    const Outcome& outcome = completed.result.outcome;
+    if (outcome.status != Status::ok && outcome.status != Status::duplicate)
+      failures_[index] = fmt::format(" ({}: {})", to_string(outcome.status), outcome.message);
+  }
+
   void keep(const Candidate& candidate) {
     const std::string hash = candidate.variant_hash();
     const bool known = std::ranges::any_of(
@@ -187,6 +210,7 @@ class ShapeTuning {
   const std::atomic<bool>& stop_;
   TunedShapes tuned_;
   std::vector<std::vector<Candidate>> leaders_;  ///< of each shape; empty: nothing passed there yet
+  std::map<std::size_t, std::string> failures_;  ///< the last one on a shape
   std::vector<Unfinished> unfinished_;           ///< of the present round
   SharedAnswers answers_;
   std::chrono::milliseconds spent_;

@@ -12,8 +12,9 @@ namespace ak::app {
 /// What tuning every shape alone has found.
 struct TunedShapes {
   std::vector<Workload> shapes;
-  std::vector<Candidate> candidates;  ///< the fastest few of each shape, each once
-  agent::Progress spent;              ///< by all of these searches together
+  std::vector<Candidate> candidates;            ///< the fastest few of each shape, each once
+  agent::Progress spent;                        ///< by all of these searches together
+  std::string stop_reason = "space exhausted";  ///< of one that had something left to try, if any
 };
 
 /// What a search that continues where others ended has come to, with what they have spent.
@@ -26,7 +27,7 @@ struct TunedShapes {
 /// One search a shape, in tuning_order(): each has its share of what is left of the run's budgets, begins with the points
 /// that were best on the nearest shapes, and knows the answers on all shapes before (SharedAnswers). What shapes that can
 /// gain little leave of their shares goes to those that follow, and then to those that used theirs up. Blocks. What was
-/// found until `stop` was set is returned.
+/// found until `stop` was set is returned. Throws Error(no_kernel) where all that was tried on a shape has failed.
 [[nodiscard]] TunedShapes tune_shapes(const SearchRun& run, const Config& config, VariantStore& store,
                                       RowId set, const std::atomic<bool>& stop);
 
