@@ -164,7 +164,8 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
       {answer_with("problem.json", replaced(problem, "\"clipped_square\"", "\"../../x\"")), "name"},
       {answer_with("problem.json", replaced(problem, "\"clipped_square\"", "\"softmax\"")),
        "name of a problem that ships"},
-      {answer_with("workloads.jsonl", replaced(sample_file("workloads.jsonl"), "37", "40000000")),
+      {answer_with("workloads.jsonl",
+                   replaced(sample_file("workloads.jsonl"), "\"N\": 37", "\"N\": 40000000")),
        "workload n37: its tensors have more than 4194304 bytes"},
       {answer_with("workloads.jsonl",
                    sample_file("workloads.jsonl") +
@@ -176,7 +177,7 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
        "/etc/passwd"},
       {answer_with("reference.cu", replaced(sample_file("reference.cu"), "y[i] = static_cast<out_t>(square <",
                                             "y[i + 1000000] = static_cast<out_t>(square <")),
-       "memory"},
+       "out-of-bounds"},
       {answer_with("examples.json", "[]"), "examples.json: expected 1 to 4 examples"},
       {answer_with("examples.json", replaced(sample_file("examples.json"), "\"n4\"", "\"n5\"")),
        "no workload 'n5'"},
@@ -212,8 +213,9 @@ TEST_CASE("no answer of a model writes another file than the four, or one that i
 
 TEST_CASE("a draft that the audit rejects to the end is kept aside with what was found") {
   Drafting drafting;
-  const std::string blind =
-      replaced(sample_file("problem.json"), "\"reason\"", "\"factor\": 1e6, \"reason\"");
+  const std::string blind = replaced(replaced(sample_file("problem.json"), "\"kind\": \"normal\"}",
+                                              "\"kind\": \"normal\", \"scale\": 0.01}"),
+                                     ", \"fails_on\": [\"normal\"]", "");
   const ProgramResult refused =
       drafting.draft({answer_with("problem.json", blind), block("problem.json", blind)});
   INFO(refused.out << refused.err);
