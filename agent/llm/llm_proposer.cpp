@@ -10,6 +10,7 @@
 #include "agent/champion.h"
 #include "agent/llm/answer.h"
 #include "agent/llm/reward.h"
+#include "agent/llm/uncounted_trial.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
 
@@ -286,7 +287,8 @@ void LlmProposer::try_out(Exchange& exchange, const LlmTrial& trial) {
   const bool under_way = exchange.tried.contains(hash);
   // One evaluation is kept for the answer.
   if (!under_way && room_ <= std::ssize(offers_) + 1)
-    return client.answer_trial(trial.ticket, {{"refused", "the search has no evaluations left: answer now"}});
+    return client.answer_trial(
+        trial.ticket, {{"refused", "the search has no evaluations left: answer now"}, {kUncounted, true}});
   exchange.tried[hash].push_back(trial.ticket);
   if (under_way) return;
   credited_.try_emplace(candidate.source, exchange.credited);

@@ -28,12 +28,15 @@ struct BoardBaseline {
 };
 constexpr BoardBaseline kBaselines[] = {{"eager", "pytorch eager"}, {"compile", "pytorch compile"}};
 
+// Its model is the one that wrote it, or what it was made of, in this search: that others of the database came to the same
+// kernel is not this search's.
 constexpr const char* kChampion =
     "SELECT h.variant, h.evaluation, h.score_ns, h.confirmed, d.id AS definition_id, d.name AS definition, "
     "dev.name AS device, dev.kind AS device_kind, v.name AS template, (SELECT p.arm FROM proposals p WHERE "
     "p.search_id = h.search AND p.variant_id = h.variant ORDER BY p.id LIMIT 1) AS arm, (WITH RECURSIVE line "
     "(variant) AS (SELECT h.variant UNION SELECT q.parent_id FROM line l JOIN variant_parents q ON "
-    "q.variant_id = l.variant) SELECT c.model FROM line l JOIN proposals p ON p.variant_id = l.variant JOIN "
+    "q.variant_id = l.variant) SELECT c.model FROM line l JOIN proposals p ON p.id = (SELECT min(f.id) FROM "
+    "proposals f WHERE f.search_id = h.search AND f.variant_id = l.variant) JOIN "
     "llm_calls c ON c.id = p.llm_call_id LIMIT 1) AS model FROM champions h JOIN searches s ON s.id = "
     "h.search JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id JOIN "
     "variants v ON v.id = h.variant WHERE h.search = :search";
@@ -120,8 +123,18 @@ class BoardReader {
   std::vector<JudgedTask> judged_[2];  ///< by kBaselines
 };
 
+/// "agent:claude" of "agent:/home/me/bin/claude": where a program or a folder is, is nobody's business.
+std::string shown_model(const std::string& model) {
+  const std::size_t colon = model.find(':'), slash = model.rfind('/');
+  constexpr std::string_view kWithPaths[] = {"agent", "command", "mailbox", "replay"};
+  const bool has_path =
+      colon != std::string::npos && slash != std::string::npos && slash > colon &&
+      std::ranges::find(kWithPaths, std::string_view(model).substr(0, colon)) != std::end(kWithPaths);
+  return has_path ? model.substr(0, colon + 1) + model.substr(slash + 1) : model;
+}
+
 std::string author_of(const db::TableRow& champion) {
-  if (const std::string model = champion.text("model"); !model.empty()) return model;
+  if (const std::string model = champion.text("model"); !model.empty()) return shown_model(model);
   return champion.text("template") + (champion.text("arm") == "start" ? ", as it is" : ", searched");
 }
 
@@ -226,7 +239,8 @@ void BoardReader::add_state(const TaskState& task, Json& json) const {
     const bool killed = search.state == "running" && !db::SessionLock(folder_.database).is_taken(session->id);
     json["status"] = search.state == "finished" ? "no kernel" : killed ? "killed" : search.state;
     json["reason"] = search.reason;
-    json["way"] = run.way;
+    const std::size_t kind = run.way.find('/') + 1;  // "template/MODEL"
+    json["way"] = run.way.substr(0, kind) + shown_model(run.way.substr(kind));
   }
   json["evaluations"] = evaluations;
   json["tokens"] = tokens;

@@ -18,6 +18,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/json_reader.h"
 #include "core/time_limit.h"
 #include "db/store/session_store.h"
 
@@ -91,6 +92,11 @@ class BoardRunner {
 
   void take_order();
   void take_tasks();
+  void check_tasks() const;
+  void check_task(const FoundTask& task) const;
+  [[nodiscard]] bool is_wanted(const FoundTask& task) const {
+    return order_.only.empty() || std::ranges::find(order_.only, task.listed.name) != order_.only.end();
+  }
   [[nodiscard]] std::optional<steady_clock::time_point> end_of_time() const;
   void say_time_is_over() const;
   /// False where the board ends with `code_`.
@@ -99,6 +105,8 @@ class BoardRunner {
   [[nodiscard]] std::optional<RowId> begin(const FoundTask& task, TaskState& state);
   void resume(TaskState& state, RowId session);
   [[nodiscard]] bool go_on(const std::string& name, RowId session);
+  [[nodiscard]] Json listed_run(const FoundTask& task, const std::string& problem,
+                                const std::string& start) const;
   [[nodiscard]] Json session_json(const FoundTask& task, const std::string& problem,
                                   const std::string& start) const;
   [[nodiscard]] std::string way_of(const FoundTask& task) const;
@@ -116,6 +124,7 @@ class BoardRunner {
   std::vector<FoundTask> tasks_;
   steady_clock::time_point start_ = steady_clock::now();
   int code_ = 0;
+  bool waits_for_model_ = false, searched_ = false;  ///< some task of this call
 };
 
 std::string device_label(const Target& target) {
@@ -158,6 +167,37 @@ void BoardRunner::take_tasks() {
     if (std::ranges::find(states, before.name, &TaskState::name) == states.end() && !before.runs.empty())
       states.push_back(before), states.back().gone = true;
   folder_.tasks = std::move(states);
+}
+
+/// The manifest of a session of one search.
+Json session_of_run(const FoundTask& task, const Json& run) {
+  return {{"name", "board_" + task.listed.name}, {"runs", Json::array({run})}};
+}
+
+/// As `generate` checks it, for a GPU and without one: what the CPU device leaves out is checked, too.
+void BoardRunner::check_task(const FoundTask& task) const {
+  Json run = listed_run(task, "problems", "");
+  run["device"] = to_string(DeviceKind::emulator);
+  run["arch"] = target_.arch.sm();
+  db::Session session = session_from(session_of_run(task, run), folder_.path, folder_.path);
+  if (!task.use_template) return;  // its problem is made when its turn comes
+  static_cast<void>(read_(session.runs.front().arguments, ""));
+}
+
+/// What is wrong with the manifest, before a search takes its time. A template that does not serve this target, say, is of
+/// one task, which says so in its turn.
+void BoardRunner::check_tasks() const {
+  for (const FoundTask& task : tasks_) {
+    if (!task.missing.empty() || !is_wanted(task)) continue;
+    try {
+      check_task(task);
+    } catch (const JsonInputError& error) {
+      fail(ExitCode::bad_input, "{}: task '{}': {}", manifest_.file.string(), task.listed.name, error.what());
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::usage || error.code() == ExitCode::bad_input)
+        fail(error.code(), "{}: task '{}': {}", manifest_.file.string(), task.listed.name, error.what());
+    }
+  }
 }
 
 std::optional<steady_clock::time_point> BoardRunner::end_of_time() const {
@@ -213,9 +253,9 @@ BoardRunner::Next BoardRunner::next_of(const FoundTask& task, const TaskState& s
   return over || !has_files(search) ? Next::begin : Next::resume;
 }
 
-/// The manifest of a session of this one search.
-Json BoardRunner::session_json(const FoundTask& task, const std::string& problem,
-                               const std::string& start) const {
+/// What the board's manifest says of the task's search.
+Json BoardRunner::listed_run(const FoundTask& task, const std::string& problem,
+                             const std::string& start) const {
   Json run = manifest_.defaults;
   run.update(task.listed.run);
   run["name"] = task.listed.name;
@@ -225,6 +265,12 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
     run["problem"] = (folder_.path / problem).string();
     if (!start.empty() && !run.contains("start")) run["start"] = start;
   }
+  return run;
+}
+
+Json BoardRunner::session_json(const FoundTask& task, const std::string& problem,
+                               const std::string& start) const {
+  Json run = listed_run(task, problem, start);
   if (target_.kind == DeviceKind::cuda) {
     if (!run.contains("baselines")) run["baselines"] = kBoardBaselines;
   } else {  // shapes for a GPU would take the CPU device hours
@@ -246,7 +292,7 @@ Json BoardRunner::session_json(const FoundTask& task, const std::string& problem
   }
   if (order_.max_minutes) run["max_minutes"] = *order_.max_minutes;
   if (order_.unaudited) run["unaudited"] = true;
-  return {{"name", "board_" + task.listed.name}, {"runs", Json::array({run})}};
+  return session_of_run(task, run);
 }
 
 std::shared_ptr<const ProblemInstance> instance_of(const fs::path& folder) {
@@ -263,6 +309,7 @@ std::optional<RowId> BoardRunner::begin(const FoundTask& task, TaskState& state)
     const auto instance = instance_of(folder_.path / problem);
     if (instance->templates.empty() && order_.model.empty()) {
       note_failure(state, kNeedsModel, ExitCode::ok);
+      waits_for_model_ = true;
       return std::nullopt;
     }
     if (instance->templates.empty()) {  // a search begins with some kernel
@@ -330,6 +377,7 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
   RowId session = 0;
   const Next next = next_of(task, state, session);
   if (next == Next::nothing) {
+    searched_ = true;
     keep_code(db::SessionStore(folder_.database).read(session).exit_code.value_or(0));
     return true;
   }
@@ -341,6 +389,7 @@ bool BoardRunner::run_task(const FoundTask& task, TaskState& state) {
       if (!id) return true;
       session = *id;
     }
+    searched_ = true;
     return go_on(state.name, session);
   } catch (const Error& error) {
     if (error.code() == ExitCode::database || error.code() == ExitCode::output) throw;
@@ -353,10 +402,11 @@ int BoardRunner::run() {
   take_order();
   take_tasks();
   check_task_names(folder_, order_.only);
+  check_tasks();
   save(folder_);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const std::string& name = tasks_[i].listed.name;
-    if (!order_.only.empty() && std::ranges::find(order_.only, name) == order_.only.end()) continue;
+    if (!is_wanted(tasks_[i])) continue;
     if (const auto end = end_of_time(); end && steady_clock::now() >= *end) {
       say_time_is_over();
       break;
@@ -364,6 +414,8 @@ int BoardRunner::run() {
     say(fmt::format("[{}/{}] {}", i + 1, tasks_.size(), name));
     if (!run_task(tasks_[i], *folder_.find(name))) break;
   }
+  // Of a board without a model nothing else is expected of such tasks; where there are no others, nothing was done.
+  if (waits_for_model_ && !searched_) keep_code(value(ExitCode::no_kernel));
   return code_;
 }
 

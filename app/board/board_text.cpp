@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "app/board/board_results.h"
 #include "app/evaluate/figure_texts.h"
@@ -13,28 +15,31 @@ namespace {
 // What a line of a terminal leaves for reasons.
 constexpr std::size_t kReasonLetters = 160;
 
-std::string speedup_text(const Json& task, const char* baseline) {
-  if (!task["speedups"].contains(baseline)) return "";
-  const Json& s = task["speedups"][baseline];
-  std::string text = fmt::format(", {:.2f} x {}", s["speedup"].get<double>(), baseline);
+std::string speedup_text(const Json& s, const char* baseline) {
+  std::string text = fmt::format("{:.2f} x {}", s["speedup"].get<double>(), baseline);
   if (!s["low"].is_null())
     text += fmt::format(" ({:.2f} to {:.2f})", s["low"].get<double>(), s["high"].get<double>());
   return s["in_turns"].get<bool>() ? text : text + " (not in turns)";
 }
 
 std::string task_text(const Json& task) {
-  std::string text = fmt::format("  {:<10}", task["status"].get<std::string>());
-  if (task.contains("time_us")) text += format_ns(task["time_us"].get<double>() * 1000);
-  if (task.contains("cost_us")) text += "emulated cost " + format_ns(task["cost_us"].get<double>() * 1000);
+  std::vector<std::string> parts;
+  if (task.contains("time_us")) parts.push_back(format_ns(task["time_us"].get<double>() * 1000));
+  if (task.contains("cost_us"))
+    parts.push_back("emulated cost " + format_ns(task["cost_us"].get<double>() * 1000));
   if (task.contains("share_of_floor"))
-    text += fmt::format(", {:.0f} % of the floor", 100 * task["share_of_floor"].get<double>());
-  for (const char* baseline : {"eager", "compile"}) text += speedup_text(task, baseline);
-  if (task.contains("by")) text += fmt::format(", by {}", sanitize(task["by"].get<std::string>(), 80));
-  if (!task["degenerate"].is_null()) text += ", degenerate: not ranked";
+    parts.push_back(fmt::format("{:.0f} % of the floor", 100 * task["share_of_floor"].get<double>()));
+  for (const char* baseline : {"eager", "compile"})
+    if (task["speedups"].contains(baseline))
+      parts.push_back(speedup_text(task["speedups"][baseline], baseline));
+  if (task.contains("by")) parts.push_back("by " + sanitize(task["by"].get<std::string>(), 80));
+  if (!task["degenerate"].is_null()) parts.emplace_back("degenerate: not ranked");
   const std::string reason = task["reason"];
-  if (!task.contains("search") && !reason.empty()) text += sanitize(reason, kReasonLetters);
+  if (!task.contains("search") && !reason.empty()) parts.push_back(sanitize(reason, kReasonLetters));
+  std::string text = fmt::format("  {:<44}  {:<10}{}", task["task"].get<std::string>(),
+                                 task["status"].get<std::string>(), fmt::join(parts, ", "));
   text.erase(text.find_last_not_of(' ') + 1);
-  return fmt::format("  {:<44}{}\n", task["task"].get<std::string>(), text);
+  return text + "\n";
 }
 
 std::string fast_text(const Json& board) {

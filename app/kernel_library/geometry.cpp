@@ -68,9 +68,10 @@ std::optional<std::string> quantisation_of(const GeometryFile& file) {
   if ((method == "gptq" || method == "awq") && bits == 4) return "int4";
   if (method == "gptq" && bits == 8) return "int8_weights";
   fail(ExitCode::bad_input,
-       "{}: quantization_config: the method '{}' with {} bits is none that is known here (fp8, gptq and awq "
-       "are); say what it comes to with --quantisation",
-       file.file, sanitize(method, kShownJson), bits);
+       "{}: quantization_config: the method '{}'{} is none that is known here (fp8, fbgemm_fp8, gptq with 4 "
+       "or "
+       "8 bits and awq with 4 are); say what it comes to with --quantisation",
+       file.file, sanitize(method, kShownJson), bits > 0 ? fmt::format(" with {} bits", bits) : "");
 }
 
 std::vector<std::string> known_types() {

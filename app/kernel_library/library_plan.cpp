@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text/format_version.h"
 
 namespace ak::app {
@@ -13,6 +14,24 @@ namespace {
 
 constexpr std::string_view kPlanFormat = "alphakernel.library_plan";
 constexpr Format kPlanVersion{.name = "a plan of a kernel library", .key = "version"};
+
+/// What a formula cannot compute has its reason in a size, of which the file's greatest is named.
+std::vector<ModelStep> steps_of(const Geometry& geometry, const LibraryPlanOrder& order) {
+  try {
+    return model_steps(geometry, order.sizes);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_input) throw;
+    std::pair<std::int64_t, std::string> greatest;
+    for (const auto& [name, value] : geometry.values)
+      if (const auto* size = std::get_if<std::int64_t>(&value)) greatest = std::max(greatest, {*size, name});
+    fail(error.code(), "{}: {}; the greatest size is {} = {}", order.model.file.string(), error.what(),
+         greatest.second, greatest.first);
+  }
+}
+
+void add_device_note(LibraryPlan& plan, const OperatorTimer& timer) {
+  if (!timer.note().empty()) plan.geometry.notes.push_back(timer.note());
+}
 
 PlanStep timed(ModelStep step, OperatorTimer& timer) {
   PlanStep plan;
@@ -120,6 +139,7 @@ LibraryPlan plan_traced_library(const std::filesystem::path& file, const TimeBas
   plan.geometry.values["model_type"] = "pytorch";
   plan.geometry.json = {{"name", plan.geometry.name}, {"kind", "traced"}, {"model_type", "pytorch"}};
   plan.geometry.notes = std::move(traced.notes);
+  add_device_note(plan, timer);
   plan.steps.push_back(timed(std::move(traced.step), timer));
   return plan;
 }
@@ -130,8 +150,8 @@ LibraryPlan plan_library(const LibraryPlanOrder& order, const Config& config) {
                    .device = timer.device(),
                    .time_model = timer.model(),
                    .steps = {}};
-  for (ModelStep& step : model_steps(plan.geometry, order.sizes))
-    plan.steps.push_back(timed(std::move(step), timer));
+  add_device_note(plan, timer);
+  for (ModelStep& step : steps_of(plan.geometry, order)) plan.steps.push_back(timed(std::move(step), timer));
   return plan;
 }
 

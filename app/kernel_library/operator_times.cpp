@@ -11,10 +11,10 @@
 #include "app/kernel_library/template_prediction.h"
 #include "app/predict/time_models.h"
 #include "app/search/best_lookup.h"
+#include "app/setup/named_product.h"
 #include "core/device/floor.h"
 #include "core/error.h"
 #include "db/read/table_rows.h"
-#include "runtime/build/candidate_plan.h"
 
 namespace ak::app {
 namespace {
@@ -81,12 +81,6 @@ void add_points(BestPoints& best, BestPoints more) {
                      std::make_move_iterator(more.points.end()));
 }
 
-Arch target_of(const std::string& product) {
-  const Result<Arch> arch = parse_arch(product);
-  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
-  return *arch;
-}
-
 }  // namespace
 
 std::string_view source_name(TimeSource source) {
@@ -94,28 +88,9 @@ std::string_view source_name(TimeSource source) {
   return kNames.at(static_cast<std::size_t>(source));
 }
 
-DeviceFacts facts_of_product(const std::string& product) {
-  const DeviceCatalog catalog = load_device_catalog();
-  const DeviceEntry* named = catalog.find(product);
-  const Arch arch = named != nullptr ? named->arch : target_of(product);
-  DeviceFacts facts = runtime::nominal_device(arch);
-  const DeviceEntry* entry = named != nullptr && named->is_product() ? named : catalog.nominal(arch);
-  if (entry == nullptr)
-    fail(ExitCode::usage,
-         "nothing is known of the bandwidth and the clock of {}: name a product, such as h200", product);
-  const auto figure = [&](const char* name) { return static_cast<int>(entry->value(name).value_or(0)); };
-  facts.name = entry->name;
-  facts.arch = arch;
-  facts.sm_count = figure("sm_count");
-  facts.clock_mhz = figure("boost_clock_mhz");
-  facts.memory_clock_mhz = figure("memory_clock_mhz");
-  facts.memory_bus_bits = figure("memory_bus_bits");
-  facts.l2_bytes = static_cast<std::int64_t>(entry->value("l2_mib").value_or(0)) << 20;
-  return facts;
-}
-
 struct OperatorTimer::Knowledge {
   DeviceFacts device;
+  std::string note;
   Arch arch;
   BestPoints best;
   std::vector<MeasuredBaseline> baselines;
@@ -184,7 +159,9 @@ SourcedTime OperatorTimer::Knowledge::now(const ModelOperator& line, const Floor
 OperatorTimer::OperatorTimer(const TimeBasis& basis, const Config& config)
     : knowledge_(std::make_unique<Knowledge>()) {
   Knowledge& knows = *knowledge_;
-  knows.device = facts_of_product(basis.product);
+  NamedProduct product = named_product(basis.product);
+  knows.device = std::move(product.facts);
+  if (product.stands_in) knows.note = stand_in_note(basis.product, knows.device);
   knows.arch = knows.device.arch;
   if (!basis.database.empty()) {
     knows.best = best_points_of(basis.database);
@@ -197,6 +174,7 @@ OperatorTimer::OperatorTimer(const TimeBasis& basis, const Config& config)
 OperatorTimer::~OperatorTimer() = default;
 
 const DeviceFacts& OperatorTimer::device() const { return knowledge_->device; }
+const std::string& OperatorTimer::note() const { return knowledge_->note; }
 const std::string& OperatorTimer::model() const { return knowledge_->models.name; }
 
 OperatorTimes OperatorTimer::times(const ModelOperator& line) {

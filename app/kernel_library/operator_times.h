@@ -51,9 +51,6 @@ struct TimeBasis {
   std::filesystem::path best = {};      ///< a file of best points, besides the database; empty: none
 };
 
-/// Facts of a device that is not here, from the catalogue. Throws Error(usage) for an unknown name.
-[[nodiscard]] DeviceFacts facts_of_product(const std::string& product);
-
 /// Times of operators on one device. Of the library: measured there for this shape, else predicted of its templates. Of
 /// today: baselines that were measured there for this shape, else estimated from the floor by factors of
 /// pytorch_estimates.json. Used by one thread.
@@ -66,6 +63,8 @@ class OperatorTimer {
   OperatorTimer& operator=(const OperatorTimer&) = delete;
 
   [[nodiscard]] const DeviceFacts& device() const;
+  [[nodiscard]] const std::string& note()
+      const;  ///< which product stands for the one that was named; else empty
   [[nodiscard]] const std::string& model() const;  ///< of predicted times; empty: rates alone
   /// The same for operators of the same algorithm, params and shape: kept.
   [[nodiscard]] OperatorTimes times(const ModelOperator& line);

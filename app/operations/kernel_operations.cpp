@@ -140,21 +140,19 @@ Answer profile(const Json& request, const Context& context, const Callbacks&) {
 
 Answer predict(const Json& request, const Context& context, const Callbacks&) {
   const KernelTask task = kernel_task(request, context);
-  const Result<Arch> arch = parse_arch(request.at("arch").get<std::string>());
-  if (!arch) fail(ExitCode::usage, "{}", arch.error().message);
   const app::PredictedKernel predicted = app::predict_kernel({.problem = task.problem,
                                                               .candidate = task.kernel.candidate,
-                                                              .arch = *arch,
+                                                              .device = request.at("arch"),
                                                               .model = request.value("time_model", ""),
                                                               .count = request.at("counts").get<bool>()},
                                                              context.config, context.database);
-  Json json{{"kernel", task.kernel.candidate.name}, {"arch", arch->sm()}};
+  Json json{{"kernel", task.kernel.candidate.name}, {"arch", predicted.arch.sm()}};
   json.update(to_json(predicted));
   if (predicted.training.is_null())
     json["note"] = fmt::format(
         "{}no model is fitted for {}, so these are analytic times without an interval (alphakernel model "
         "fit)",
-        predicted.note.empty() ? "" : predicted.note + "; ", arch->sm());
+        predicted.note.empty() ? "" : predicted.note + "; ", predicted.arch.sm());
   return {.content = std::move(json)};
 }
 

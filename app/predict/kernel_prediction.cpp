@@ -2,6 +2,7 @@
 #include "app/predict/kernel_prediction.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -9,10 +10,10 @@
 #include "app/predict/predicted_shapes.h"
 #include "app/predict/time_models.h"
 #include "app/setup/assembler.h"
+#include "app/setup/named_product.h"
 #include "core/error.h"
 #include "db/read/table_rows.h"
 #include "profiler/prediction/count_extrapolation.h"
-#include "runtime/build/candidate_plan.h"
 
 namespace ak::app {
 namespace {
@@ -23,8 +24,11 @@ using profiler::Prediction;
 /// What is predicted, and from what.
 struct Subject {
   const PredictionOrder& order;
-  DeviceFacts device;
-  NamedModels named;  ///< without a name and empty: there is none
+  NamedProduct product;
+  DeviceFacts device;  ///< the product, or where the model was fitted
+  NamedModels named;   ///< without a name and empty: there is none
+
+  [[nodiscard]] const Arch& arch() const { return product.facts.arch; }
 };
 
 /// What building and counting the candidate on the CPU device gave.
@@ -45,7 +49,7 @@ std::vector<AxisValues> shapes_to_count(const Subject& subject) {
   std::vector<AxisValues> shapes;
   for (const Workload* workload : workloads_of(*subject.order.problem)) {
     for (AxisValues& shape : profiler::reduced_shapes(*subject.order.problem, subject.order.candidate,
-                                                      workload->axes, subject.device, subject.order.arch)) {
+                                                      workload->axes, subject.device, subject.arch())) {
       if (std::ranges::find(shapes, shape) == shapes.end()) shapes.push_back(std::move(shape));
     }
   }
@@ -55,7 +59,7 @@ std::vector<AxisValues> shapes_to_count(const Subject& subject) {
 EvaluationResult evaluate(const Subject& subject, const Config& config,
                           const std::shared_ptr<const ProblemInstance>& problem, bool count) {
   Target target{.kind = count ? DeviceKind::emulator : DeviceKind::none,
-                .arch = subject.order.arch,
+                .arch = subject.arch(),
                 .device = std::nullopt,
                 .notice = {}};
   runtime::EvaluatorOptions options = evaluator_options(target, config);
@@ -64,7 +68,7 @@ EvaluationResult evaluate(const Subject& subject, const Config& config,
   EvaluationRequest request;
   request.problem = problem;
   request.candidate = subject.order.candidate;
-  request.arch = subject.order.arch;
+  request.arch = subject.arch();
   request.depth = count ? Depth::time : Depth::build;
   evaluator->submit(std::move(request));
   auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
@@ -92,7 +96,7 @@ Facts facts_of(const Subject& subject, const Config& config) {
     const auto workload = std::ranges::find(counted->workloads, measurement.workload, &Workload::name);
     auto call =
         profiler::call_facts(*counted, profiler::min_work(*counted, *workload), subject.order.candidate,
-                             workload->axes, subject.device, subject.order.arch, facts.kernels);
+                             workload->axes, subject.device, subject.arch(), facts.kernels);
     if (call) facts.counted.push_back({.facts = std::move(call).value(), .counts = measurement.counts});
   }
   return facts;
@@ -102,14 +106,17 @@ Facts facts_of(const Subject& subject, const Config& config) {
 std::map<std::string, double> measured_times(const Subject& subject, const std::filesystem::path& database) {
   std::map<std::string, double> times;
   if (!std::filesystem::exists(database)) return times;
-  const std::string sql = fmt::format(
+  constexpr const char* kSql =
       "SELECT w.workload_uid AS workload, avg(m.median_ns) AS median_ns FROM measurements m JOIN evaluations "
       "e ON e.id = m.evaluation_id "
       "JOIN variants v ON v.id = e.variant_id JOIN workloads w ON w.id = m.workload_id "
       "JOIN devices d ON d.id = e.device_id WHERE m.role = 'candidate' AND m.cold = 1 AND d.kind = 'cuda' "
-      "AND e.status = 'ok' AND d.arch = '{}' AND v.variant_hash = '{}' GROUP BY 1",
-      subject.device.arch.sm(), subject.order.candidate.variant_hash());
-  const db::Table table = db::query(database, sql, 0, std::chrono::minutes(1));
+      "AND e.status = 'ok' AND d.arch = :arch AND (:product = '' OR d.name = :product) AND v.variant_hash = "
+      ":variant GROUP BY 1";
+  const db::QueryValues values{{"arch", subject.device.arch.sm()},
+                               {"product", subject.product.is_named ? subject.product.facts.name : ""},
+                               {"variant", subject.order.candidate.variant_hash()}};
+  const db::Table table = db::query(database, kSql, 0, std::chrono::minutes(1), values);
   for (const db::TableRow& row : db::rows_of(table)) {
     if (const auto median = row.known_real("median_ns")) times[row.text("workload")] = *median;
   }
@@ -122,7 +129,7 @@ std::vector<PredictedWorkload> predict_all(const Subject& subject, const Facts& 
   for (const Workload* workload : workloads_of(*subject.order.problem)) {
     auto call = profiler::call_facts(
         *subject.order.problem, profiler::min_work(*subject.order.problem, *workload),
-        subject.order.candidate, workload->axes, subject.device, subject.order.arch, facts.kernels);
+        subject.order.candidate, workload->axes, subject.device, subject.arch(), facts.kernels);
     if (!call)
       fail(ExitCode::bad_input, "{} on {}: {}", subject.order.candidate.name, workload->name,
            call.error().message);
@@ -164,25 +171,47 @@ Json line_json(const PredictedWorkload& line) {
 }
 
 /// That of the target where none is named; without a name when there is none.
-NamedModels models_for(const PredictionOrder& order, Config config) {
+NamedModels models_for(const PredictionOrder& order, const Arch& arch, Config config) {
   if (!order.model.empty()) config.time_model = order.model;
-  return models_of_target(order.arch.sm(), config).value_or(NamedModels{});
+  return models_of_target(arch.sm(), config).value_or(NamedModels{});
+}
+
+Subject subject_of(const PredictionOrder& order, const Config& config) {
+  NamedProduct product = named_product(order.device);
+  NamedModels named = models_for(order, product.facts.arch, config);
+  DeviceFacts device = product.facts;
+  // An architecture alone asks for no product: the model's own is as good, and known by measurement.
+  const DeviceFacts& fitted_on = named.models.device;
+  if (!named.models.models.empty() && (!product.is_named || fitted_on.name == device.name))
+    device = fitted_on;
+  return {.order = order, .product = std::move(product), .device = device, .named = std::move(named)};
+}
+
+std::string note_of(const Subject& subject, const Facts& facts) {
+  std::vector<std::string> notes;
+  const DeviceFacts& fitted_on = subject.named.models.device;
+  if (subject.product.stands_in) notes.push_back(stand_in_note(subject.order.device, subject.device));
+  if (!subject.named.models.models.empty() && fitted_on.name != subject.device.name)
+    notes.push_back(
+        fmt::format("{} was fitted on the {}: the rates are those of the {}, the correction and the interval "
+                    "are those of the {}",
+                    subject.named.name, fitted_on.name, subject.device.name, fitted_on.name));
+  if (!facts.note.empty()) notes.push_back(facts.note);
+  return fmt::format("{}", fmt::join(notes, "; "));
 }
 
 }  // namespace
 
 PredictedKernel predict_kernel(const PredictionOrder& order, const Config& config,
                                const std::filesystem::path& database) {
-  Subject subject{
-      .order = order, .device = runtime::nominal_device(order.arch), .named = models_for(order, config)};
-  const profiler::FittedModels& models = subject.named.models;
-  if (!models.models.empty()) subject.device = models.device;
+  const Subject subject = subject_of(order, config);
   const Facts facts = facts_of(subject, config);
   return {.problem = order.problem,
+          .arch = subject.arch(),
           .device = subject.device,
-          .note = facts.note,
+          .note = note_of(subject, facts),
           .model = subject.named.name,
-          .training = models.training,
+          .training = subject.named.models.training,
           .workloads = predict_all(subject, facts, measured_times(subject, database))};
 }
 

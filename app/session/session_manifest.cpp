@@ -288,6 +288,10 @@ db::Session read_session_manifest(const fs::path& file, const fs::path& outputs)
   }
 }
 
+db::Session session_from(const Json& manifest, const fs::path& folder, const fs::path& outputs) {
+  return read(JsonReader(manifest), folder / "session.json", outputs);
+}
+
 db::Session one_search(Arguments arguments) {
   db::SessionSearch run;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

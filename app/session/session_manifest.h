@@ -30,6 +30,10 @@ struct SessionBudgets {
 [[nodiscard]] db::Session read_session_manifest(const std::filesystem::path& file,
                                                 const std::filesystem::path& outputs);
 
+/// The same of a manifest that no file has; its paths are below `folder`. Throws JsonInputError.
+[[nodiscard]] db::Session session_from(const Json& manifest, const std::filesystem::path& folder,
+                                       const std::filesystem::path& outputs);
+
 /// The queue of one search, with the arguments of `generate`.
 [[nodiscard]] db::Session one_search(Arguments arguments);
 

@@ -625,15 +625,16 @@ std::string export_header(const ExportSubject& subject) {
   std::string axes, tensors;
   for (const Axis* axis : subject.axes)
     axes += fmt::format("  std::int64_t {} = 0;{}{}\n", axis->name,
-                        axis->description.empty() ? "" : "  ///< ", axis->description);
+                        axis->description.empty() ? "" : "  ///< ", comment_text(axis->description));
   for (const ExportedTensor& tensor : subject.tensors) {
     const std::string words = shape_text(*tensor.spec);
     if (!tensor.alias.empty())
       tensors += fmt::format("/// Output {}, {}, takes the place of {}.\n", tensor.name, words, tensor.alias);
     else
-      tensors += fmt::format("/// @param {}  {}, {}{}{}{}\n", tensor.name, tensor.input ? "input" : "output",
-                             words, tensor.spec->zeroed ? "; it has to hold zeros" : "",
-                             tensor.spec->description.empty() ? "" : ": ", tensor.spec->description);
+      tensors +=
+          fmt::format("/// @param {}  {}, {}{}{}{}\n", tensor.name, tensor.input ? "input" : "output", words,
+                      tensor.spec->zeroed ? "; it has to hold zeros" : "",
+                      tensor.spec->description.empty() ? "" : ": ", comment_text(tensor.spec->description));
   }
   const std::string computes = "Computes " + definition.name + ".";
   const LauncherWriter writer(subject);
@@ -642,7 +643,7 @@ std::string export_header(const ExportSubject& subject) {
       {{"definition", definition.name},
        {"name", subject.name},
        {"axes", axes},
-       {"description", definition.description.empty() ? computes : definition.description},
+       {"description", definition.description.empty() ? computes : comment_text(definition.description)},
        {"alignment", std::to_string(alignment_bytes(subject.arch))},
        {"prepared", subject.candidate.plan.prepare.empty()
                         ? ""

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 
 #include "codegen/export/python_modules.h"
 #include "core/text/hash.h"
@@ -51,6 +52,12 @@ std::string name_objection(std::string_view name) {
   if (name.size() > kMaxLetters) return fmt::format("expected at most {} letters", kMaxLetters);
   if (taken(name)) return "Python, PyTorch or CMake has something else of this name";
   return "";
+}
+
+std::string version_objection(std::string_view version) {
+  static const std::regex known(R"((0|[1-9]\d*)(\.(0|[1-9]\d*))*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?)");
+  if (version.size() <= kMaxLetters && std::regex_match(version.begin(), version.end(), known)) return "";
+  return "expected a version such as 1.0 or 1.2rc1";
 }
 
 std::string export_name(const Definition& definition) {

@@ -15,4 +15,8 @@ namespace ak::codegen {
 /// Why files, functions, a CMake target and a Python package cannot be called so; empty where they can.
 [[nodiscard]] std::string name_objection(std::string_view name);
 
+/// Why a package cannot have this version; empty where it can. Of PEP 440 the forms that need no rewriting: 1.0, 1.2rc1,
+/// 2.0.post1, 2.0.dev3.
+[[nodiscard]] std::string version_objection(std::string_view version);
+
 }  // namespace ak::codegen

@@ -52,6 +52,14 @@ Result<std::string> filled_text(std::string_view text, std::initializer_list<Tex
   return filled;
 }
 
+std::string comment_text(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+  while (line.ends_with('\\') || line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
 std::string filled_file(std::span<const EmbeddedFile> texts, std::string_view name,
                         std::initializer_list<TextValue> values) {
   const std::string file = fmt::format("{}.in", name);

@@ -21,6 +21,9 @@ struct TextValue {
 /// value without a placeholder. A '@' that begins no placeholder stays.
 [[nodiscard]] Result<std::string> filled_text(std::string_view text, std::initializer_list<TextValue> values);
 
+/// A text of a problem as the rest of a line of comment: what would end the line, or go on with the next one, is a space.
+[[nodiscard]] std::string comment_text(std::string_view text);
+
 /// The file NAME.in of `texts`, filled. Asserts that there is one and that placeholders and values match.
 [[nodiscard]] std::string filled_file(std::span<const EmbeddedFile> texts, std::string_view name,
                                       std::initializer_list<TextValue> values);

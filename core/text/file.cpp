@@ -109,8 +109,8 @@ std::filesystem::path file_inside(const std::filesystem::path& folder, std::stri
   namespace fs = std::filesystem;
   const fs::path relative(name);
   const auto refuse = [&] [[noreturn]] (std::string_view why) {
-    fail(ExitCode::bad_input, "{} names the file '{}', which {}: only files in its own folder are read",
-         folder.string(), name, why);
+    fail(ExitCode::bad_input, "the file '{}' {}: only files in the folder {} are read", name, why,
+         folder.string());
   };
   if (relative.empty() || relative.is_absolute()) refuse("is no path within the folder");
   if (std::ranges::find(relative, "..") != relative.end()) refuse("leads out of the folder");

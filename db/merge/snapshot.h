@@ -3,9 +3,12 @@
 
 #include <filesystem>
 
+#include "core/text/file.h"
+
 namespace ak::db {
 
-/// A copy of a database that may be in use, of this program's schema; removed at the end.
+/// A copy of a database that may be in use, of this program's schema; removed at the end. One whose process was killed is
+/// removed by the next that is made near the same file.
 class Snapshot {
  public:
   /// @param near what the copy is written alongside, under another name
@@ -18,6 +21,7 @@ class Snapshot {
 
  private:
   std::filesystem::path file_;
+  FileDescriptor lock_;  ///< of the file, as long as it is in use
 };
 
 }  // namespace ak::db

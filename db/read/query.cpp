@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -74,8 +75,23 @@ std::string hint_of(std::string_view message) {
 
 constexpr const char* kOnlySelect = "query: only SELECT is allowed: the database is opened for reading";
 
+/// What a statement does that begins so. Of a table that is not there SQLite says that first.
+bool would_write(std::string_view sql) {
+  constexpr std::array<std::string_view, 17> kWords{
+      "alter",  "analyze", "attach",  "begin",   "commit",   "create",    "delete", "detach", "drop",
+      "insert", "reindex", "release", "replace", "rollback", "savepoint", "update", "vacuum"};
+  const std::size_t begin = std::min(sql.find_first_not_of(" \t\r\n;"), sql.size());
+  std::string word;
+  for (const char c : sql.substr(begin)) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
+    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
 /// Throws what a failed call means: a mistake in the SQL, or a file that cannot be read.
 [[noreturn]] void fail_query(Connection& connection, int result, std::string_view sql) {
+  if ((result & 0xff) == SQLITE_ERROR && would_write(sql)) fail(ExitCode::bad_input, "{}", kOnlySelect);
   switch (result & 0xff) {
     case SQLITE_AUTH:
     case SQLITE_READONLY:

@@ -102,6 +102,35 @@ TEST_CASE("turns on some of a task's shapes are no speed-up of the task") {
   CHECK_FALSE(shown.task()["speedups"].contains("compile"));
 }
 
+TEST_CASE("a kernel is of the model that wrote it in its own search, whose folder is not shown") {
+  const Shown shown;
+  const std::string own = shown.task()["by"];
+  // The same kernel, in a search of an agent's.
+  db::test::Run other(*shown.store, db::test::device(), two_shapes());
+  other.commit(other.request(128), db::test::Run::result(Status::incorrect, 0));
+  db::test::execute(
+      shown.place.file(),
+      "INSERT INTO llm_calls (uid, search_id, model, prompt_version, request, status, started_at) "
+      "SELECT randomblob(16), id, 'agent:/home/me/bin/writer', '', '', 'ok', '' FROM searches");
+  const auto proposed_by_call = [&](RowId search) {
+    db::test::execute(shown.place.file(),
+                      fmt::format("UPDATE proposals SET llm_call_id = 1 WHERE search_id = {}", search));
+  };
+  proposed_by_call(other.search);
+  CHECK(shown.task()["by"] == own);
+  proposed_by_call(shown.run.search);
+  CHECK(shown.task()["by"] == "agent:writer");
+}
+
+TEST_CASE("a task's line has commas between its parts, and none before them") {
+  Shown shown;
+  shown.folder.tasks[0].degenerate = "its output is zero";
+  shown.folder.tasks[0].failure = "search 'one': the disk is full";
+  shown.folder.tasks[0].runs.clear();
+  CHECK_THAT(board_text(shown.board()),
+             Contains("failed    degenerate: not ranked, search 'one': the disk is full"));
+}
+
 TEST_CASE("a run whose session the database does not have is none") {
   Shown shown;
   CHECK(shown.board()["found"] == 1);

@@ -23,6 +23,10 @@ TEST_CASE("a placeholder without a value and a value without a placeholder are e
   CHECK(filled_text("@a@", {{"a", "1"}, {"b", "2"}}).error().message == "there is no placeholder @b@");
 }
 
+TEST_CASE("a text of a problem stays in the line of comment that it is put in") {
+  CHECK(comment_text("two\nlines \\ and a tab\t\\ ") == "two lines \\ and a tab");
+}
+
 TEST_CASE("a text is the file of its name") {
   CHECK(export_text("operator_copied.cpp", {}).starts_with("at::Tensor copied("));
   CHECK(export_text("package.py", {{"name", "softmax"}, {"space", "alphakernel_1"}, {"prepared", ""}})

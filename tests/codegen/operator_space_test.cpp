@@ -127,6 +127,13 @@ TEST_CASE("without a name an export has that of its definition, which no other d
   CHECK(codegen::name_objection(name_of(std::string(300, 'a'))) == "");
 }
 
+TEST_CASE("the version of a package is one that pip takes as it is") {
+  for (const char* right : {"1.0", "0", "2024.11.3", "1.2rc1", "2.0a0", "2.0.post1", "2.0.dev3"})
+    CHECK(codegen::version_objection(right) == "");
+  for (const char* wrong : {"", "v1", "1.0; rm", "1.0\"\nx = \"1", "1..0", "01.0", "1.0\n", "1.0-1"})
+    CHECK_THAT(codegen::version_objection(wrong), Catch::Contains("expected a version such as 1.0"));
+}
+
 TEST_CASE("a name that is no identifier, or that something else has, is refused with the reason") {
   for (const char* wrong : {"", "2d", "a-b", "a b", "_a", "a.b", "a/../b", "n\xc3\xa4h"})
     CHECK_THAT(codegen::name_objection(wrong), Catch::Contains("expected a letter"));

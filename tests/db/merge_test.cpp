@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/merge/merge.h"
 #include "db/merge/database_export.h"
+#include "db/merge/snapshot.h"
 #include "db/merge/verify.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <map>
 #include <numeric>
 
@@ -63,6 +65,19 @@ TEST_CASE("merging brings everything once, however often it is done") {
         1);
   CHECK(verify(all).empty());
   CHECK(count(folder.path() / "a.db", "searches") == 1);  // the others are as they were
+}
+
+TEST_CASE("a copy that a killed merge left is removed by the next, and one in use is not") {
+  const TemporaryFolder folder;
+  const auto a = folder.path() / "a.db", all = folder.path() / "all.db";
+  fill(a, 256);
+  const std::string left = all.string() + ".copy-0123456789abcdef";
+  for (const char* end : {"", "-journal"}) std::ofstream(left + end) << "half";
+  const Snapshot in_use(a, all);
+  static_cast<void>(merge(all, a));
+  CHECK_FALSE(std::filesystem::exists(left));
+  CHECK_FALSE(std::filesystem::exists(left + "-journal"));
+  CHECK(count(in_use.file(), "searches") == 1);
 }
 
 TEST_CASE("what was running at the first merge is brought up to date by the second") {

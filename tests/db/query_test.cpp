@@ -86,6 +86,8 @@ TEST_CASE("whatever would write, attach or change the connection is refused, and
       "PRAGMA writable_schema = ON",
       "PRAGMA query_only = OFF",
       "REINDEX",
+      "DROP TABLE nope",
+      " \ninsert INTO nope VALUES (1)",
       "ANALYZE",
       "EXPLAIN DELETE FROM evaluations"};
   for (const std::string& sql : statements) {

@@ -196,6 +196,35 @@ class KernelLibraryTest(unittest.TestCase):
         self.assertIn("add: a is not of type float32; expected a: float32 [N], b: float32 [N]",
                       python(code, MADE_OPS_FALLBACK="error")[0])
 
+    def test_wrong_words_are_refused_with_what_was_expected(self) -> None:
+        code = """import made_ops as ops
+def why(call):
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda: ops.choice("linear", Q=1),
+             lambda: ops.choice("linear", M="8"), lambda: ops.prepare("zz", None), lambda: ops.patch(5), lambda: ops.unpatch(5),
+             lambda: ops.patch(torch.nn.Linear(2, 2), kinds="norms")):
+    print(why(call))
+"""
+        lines = python(code)[0].splitlines()
+        for line, words in zip(lines, ["ValueError: there is no operator 'zz' in made_ops; expected add, gemm",
+                                       "is missing; expected ", "TypeError: linear has no axis 'Q'",
+                                       "TypeError: M is '8'; expected a whole number", "ValueError: there is no operator 'zz'",
+                                       "TypeError: the model is a int; expected a torch.nn.Module", "TypeError: the model is a int",
+                                       "ValueError: no kind 'norms'; expected "], strict=True):
+            self.assertIn(words, line)
+        with self.assertRaisesRegex(AssertionError, "MADE_OPS_FALLBACK is 'zz'; expected error or pytorch"):
+            python("import made_ops", MADE_OPS_FALLBACK="zz")
+
+    def test_a_version_is_one_and_the_folder_is_no_package_of_an_index(self) -> None:
+        for version in ("1.0; rm", '1.0"\nx = "1', "v1", ""):
+            refused = program("library", "build", "--kernel", "1", "--package-version", version, "--output",
+                              os.path.join(WORK.name, "none"), ok=False)
+            self.assertEqual(refused.returncode, 2, version)
+            self.assertIn("expected a version such as 1.0", refused.stderr)
+
     def test_a_device_that_it_was_not_built_for_is_named(self) -> None:
         code = ON_DEVICE + "a = torch.randn(8)\nassert torch.equal(made_ops.add(a, a), a + a)"
         shown = python(code, MADE_OPS_LOG="1", MADE_UP_DRIVER_ARCH="80")[1]

@@ -214,6 +214,11 @@ TEST_CASE("what a board cannot do is said before anything runs") {
   const std::string manifest = tiny.box.write("tiny.json", kTwoTasks);
   const std::string files =
       tiny.box.write("files.json", R"({"name": "files", "question": "?", "tasks": [{"file": "a.py"}]})");
+  const auto with_task = [&](const std::string& keys) {
+    return tiny.box.write("wrong.json", R"({"name": "wrong", "question": "?", "tasks": [
+      {"name": "right", "algorithm": "copy"}, {"name": "bad", )" +
+                                            keys + "}]}");
+  };
   struct Row {
     ProgramResult result;
     ExitCode code;
@@ -229,6 +234,12 @@ TEST_CASE("what a board cannot do is said before anything runs") {
       {tiny.run(files, {"--tasks", "/nowhere"}), ExitCode::bad_input, "there is no folder /nowhere"},
       {tiny.run(files, {"--tasks", tiny.box.folder.path().string()}), ExitCode::bad_input,
        "has no task of the board files; it lists such as a.py"},
+      {tiny.run(with_task(R"("algorithm": "vector_add", "shape": {"ZZ": 7, "N": 3})")), ExitCode::usage,
+       "task 'bad': --shape ZZ=7"},
+      {tiny.run(with_task(R"("algorithm": "softmax", "baselines": "zz")")), ExitCode::usage,
+       "there is no baseline 'zz'"},
+      {tiny.run(with_task(R"("algorithm": "softmax", "max_minutes": "zz")")), ExitCode::bad_input,
+       "max_minutes"},
       {tiny.board({"show", manifest}), ExitCode::usage, "begin it with: alphakernel board run tiny"},
       {tiny.board({"confirm", manifest, "--judge", "/nowhere"}), ExitCode::bad_input, "there is no folder"},
       {tiny.board({"confirm", manifest, "--judge", tiny.box.folder.path().string()}), ExitCode::bad_input,
@@ -238,6 +249,7 @@ TEST_CASE("what a board cannot do is said before anything runs") {
     CHECK(row.result.exit_code == code(row.code));
     CHECK_THAT(row.result.err, Contains(row.words));
   }
+  CHECK_FALSE(tiny.box.exists("ak.db"));
   CHECK_THAT(tiny.box.run({"board", "list"}).out,
              Contains("kernelbench_level1") && Contains("[needs --tasks DIR]") && Contains("gpu_mode"));
 }

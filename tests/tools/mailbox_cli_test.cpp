@@ -227,6 +227,11 @@ TEST_CASE("a draft is checked as the search will, and what cannot be an answer i
     CHECK_THAT(refused.err, Contains(row.words));
     CHECK_FALSE(fs::exists(asked.folder() / "box" / "0001.answer.md"));
   }
+  for (const char* of_search : {"0001.parent.cu", "0001.question.md", "0001.json"}) {
+    const ProgramResult refused = asked.mailbox({"answer", (asked.folder() / "box" / of_search).string()});
+    CHECK(refused.exit_code == code(ExitCode::bad_input));
+    CHECK_THAT(refused.err, Contains("has the name of a file that the search writes"));
+  }
   const std::string foreign = (asked.folder() / "box" / "0001.foreign.md").string();
   write_file_atomically(
       foreign, "```\n" + read_file(AK_SOURCE_DIR "/templates/softmax/softmax_online.cu") + "\n```\n");
@@ -242,6 +247,11 @@ TEST_CASE("a draft is checked as the search will, and what cannot be an answer i
   INFO(next.out << next.err);
   CHECK(next.exit_code == code(ExitCode::suspended));  // refused, with its reason, and asked to repair
   CHECK(Asked::about(asked.folder(), 2)["arm"] == "repair");
+  const std::string box = (asked.folder() / "box").string();
+  const Json open = parse_json(asked.mailbox({"list", box, "--json"}).out);
+  CHECK(open["questions"].size() == 1);
+  CHECK(open["left_out"] == 1);
+  CHECK(parse_json(asked.mailbox({"list", box, "--json", "--all"}).out)["questions"].size() == 2);
 }
 
 TEST_CASE("two sessions share a mailbox, and each takes its own answers") {

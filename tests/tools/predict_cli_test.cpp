@@ -87,6 +87,36 @@ TEST_CASE("a target whose times were measured has a shipped model, found by its 
   CHECK(refused("sm_90a_h200", "sm_120").find("fitted for sm_90a, not for sm_120") != std::string::npos);
 }
 
+TEST_CASE("a product that is named has its own rates, and a model of another one is named") {
+  Sandbox box;
+  const std::string file = box.write("good.cu", strided_add(1));
+  const auto answer = [&](const std::string& device) {
+    const ProgramResult result = box.run({"predict", file, "--algorithm", "vector_add", "--shape",
+                                          "N=67108864", "--no-counts", "--json", "--arch", device});
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    return parse_json(result.out);
+  };
+  const Json l40s = answer("l40s"), rtx4090 = answer("rtx4090"), l4 = answer("l4");
+  CHECK(l40s["device"] == "NVIDIA L40S");
+  CHECK(rtx4090["device"].get<std::string>().find("4090") != std::string::npos);
+  CHECK(rtx4090["predictions"][0]["predicted_ns"] != l40s["predictions"][0]["predicted_ns"]);
+  CHECK(l4["note"].get<std::string>().find("no figures of l4: those of the NVIDIA L40S stand for it") !=
+        std::string::npos);
+  const Json h200 = answer("h200"), h100 = answer("h100"), h20 = answer("h20");
+  CHECK(h200["note"] == "");
+  CHECK(answer("sm_90a")["predictions"] == h200["predictions"]);
+  CHECK(h100["device"].get<std::string>().find("H100") != std::string::npos);
+  CHECK(h100["note"].get<std::string>().find("sm_90a_h200 was fitted on the NVIDIA H200") !=
+        std::string::npos);
+  CHECK(h100["predictions"][0]["predicted_ns"] > h200["predictions"][0]["predicted_ns"]);
+  CHECK(h20["note"].get<std::string>().find("no figures of h20") != std::string::npos);
+  const ProgramResult page = box.run({"predict", file, "--algorithm", "vector_add", "--shape", "N=67108864",
+                                      "--no-counts", "--arch", "h200"});
+  CHECK(page.out.find('{') == std::string::npos);
+  CHECK(page.out.find("on NVIDIA H200;") != std::string::npos);
+}
+
 TEST_CASE("a candidate that is wrong is predicted from its build, with a note") {
   Sandbox box;
   std::string wrong = strided_add(1);

@@ -174,6 +174,12 @@ TEST_CASE("what is wrong with a session is reported before anything runs, and wh
     CHECK(result.exit_code == code(row.code));
     CHECK_THAT(result.err, Contains(row.words));
   }
+  for (const char* folder : {"--output-folder", "-o"})
+    CHECK_THAT(night.session({"start", "--algorithm", "sofmax", folder, "zz"}).err,
+               Contains("did you mean 'softmax'"));
+  CHECK_THAT(night.session({"start", "--algorithm", "copy", "--output", "k.cu", "--output-folder", "zz"}).err,
+             Contains("give one of them"));
+  CHECK_THAT(night.session({"start"}).err, Contains("name a manifest, or the search with --algorithm"));
   CHECK(night.session({"stat"}).exit_code == code(ExitCode::usage));
   CHECK_THAT(night.session({"stat"}).err, Contains("did you mean 'start'") || Contains("'status'"));
   CHECK_THAT(night.session({"status"}).err, Contains("there is no session yet"));

@@ -9,6 +9,7 @@
 #include "app/setup/config.h"
 #include "codegen/export/export_name.h"
 #include "core/error.h"
+#include "core/text/suggest.h"
 #include "tools/command_line.h"
 #include "tools/library/tuning_session.h"
 #include "tools/number_options.h"
@@ -95,6 +96,8 @@ app::PackageOrder order_of(const Flags& flags, const app::Config& config) {
     fail(ExitCode::usage, "name the operators: --kernel KERNEL, or --plan FILE");
   if (const std::string why = codegen::name_objection(flags.name); !why.empty())
     fail(ExitCode::usage, "--name '{}': {}", flags.name, why);
+  if (const std::string why = codegen::version_objection(flags.version); !why.empty())
+    fail(ExitCode::usage, "--package-version '{}': {}", sanitize(flags.version, 60), why);
   app::PackageOrder order{.name = flags.name,
                           .version = flags.version,
                           .entries = {},
@@ -145,6 +148,11 @@ void find_kernels(const Flags& flags, app::PackageOrder& order) {
   if (!missing.empty()) fmt::print(stderr, "still without a kernel:\n{}\n", entries_text(missing));
 }
 
+/// pip takes a word without a slash for the name of a package of its index.
+std::string pip_word(const std::string& folder) {
+  return folder.find('/') == std::string::npos ? "./" + folder : folder;
+}
+
 }  // namespace
 
 int build_library(const app::Arguments& arguments) {
@@ -172,7 +180,7 @@ int build_library(const app::Arguments& arguments) {
   fmt::print(
       "{}: {} operator{}; pip install {} puts the package {} there, and README.md says how it is used\n",
       flags.output, built.description.at("operators").size(),
-      built.description.at("operators").size() == 1 ? "" : "s", flags.output, flags.name);
+      built.description.at("operators").size() == 1 ? "" : "s", pip_word(flags.output), flags.name);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/session/session_home.h"
 #include "app/session/session_manifest.h"
@@ -147,21 +148,35 @@ db::Session queue_of_flags(app::Arguments arguments, SessionCommand& common) {
   common.home = app::take_option(arguments, "--merge-into");
   common.array = app::take_option(arguments, "--array");
   common.database = app::take_option(arguments, "--db");
+  common.json = take_flag(arguments, "--json");
+  std::string folder = app::take_option(arguments, "--output-folder");
+  std::string output = app::take_option(arguments, "-o");
+  // With a manifest -o is the folder, and for `generate` the file.
+  if (!output.empty() && !output.ends_with(".cu")) folder = std::exchange(output, "");
+  if (!output.empty()) arguments.push_back("--output=" + output);
   db::Session session = app::one_search(std::move(arguments));
   app::Arguments& own = session.runs.front().arguments;
-  if (!app::has_flag(own, "--output") && !app::has_flag(own, "-o"))
-    own.push_back("--output=" + session.name + ".cu");
+  if (!folder.empty() && app::has_flag(own, "--output"))
+    fail(ExitCode::usage, "--output names the file, and --output-folder its folder: give one of them");
+  if (!app::has_flag(own, "--output"))
+    own.push_back("--output=" + (fs::path(folder) / (session.name + ".cu")).string());
   return session;
 }
 
 /// Of each manifest its queue; none where help was asked for.
 std::vector<db::Session> queues_of_manifests(const app::Arguments& arguments, SessionCommand& common) {
-  CLI::App app{"Run the searches of a manifest.", "alphakernel session start"};
-  set_style(app, "Manifests: docs/sessions.md\n");
+  CLI::App app{"Run the searches of a manifest, or one search with the flags of `generate`.",
+               "alphakernel session start"};
+  set_style(app,
+            "Examples:\n  alphakernel session start night.json\n"
+            "  alphakernel session start --algorithm softmax --arch h200 --max-minutes 60   # no manifest\n"
+            "Manifests: docs/sessions.md\n");
   std::vector<std::string> manifests;
   std::string outputs = ".";
-  app.add_option("manifest", manifests, "a JSON file (docs/sessions.md); with --slurm several, a job each")
-      ->required();
+  app.add_option(
+      "manifest", manifests,
+      "a JSON file (docs/sessions.md); with --slurm several, a job each; none where --algorithm or "
+      "--problem and other flags of `generate` describe one search");
   app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
   app.add_flag("--foreground", common.foreground, "run here, and not apart from this terminal");
   app.add_flag("--json", common.json, "print number and log of the session as JSON");
@@ -174,6 +189,9 @@ std::vector<db::Session> queues_of_manifests(const app::Arguments& arguments, Se
   add_database(app, common);
   std::vector<db::Session> queues;
   if (!parse(app, arguments)) return queues;
+  if (manifests.empty())
+    fail(ExitCode::usage,
+         "name a manifest, or the search with --algorithm or --problem and the flags of generate");
   for (const std::string& manifest : manifests)
     queues.push_back(app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal()));
   return queues;

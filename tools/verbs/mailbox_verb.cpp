@@ -57,19 +57,15 @@ Json question_json(const agent::MailQuestion& question, const agent::Mailbox& ma
                    .string()}};
 }
 
-void print_questions(const Json& questions, bool all) {
-  std::size_t left_out = 0;
+void print_questions(const Json& questions, std::size_t left_out) {
   for (const Json& question : questions) {
     const std::string state = question["state"], reason = question["reason"];
-    const bool shown = all || (state != "answered" && state != "withdrawn");
-    left_out += !shown;
-    if (!shown) continue;
     fmt::print("{}  {:<17} {:<10} {} for {}, asked {}{}\n", question["question"].get<std::string>(), state,
                question["arm"].get<std::string>(), question["definition"].get<std::string>(),
                question["arch"].get<std::string>(), question["asked_at"].get<std::string>(),
                reason.empty() ? "" : ": " + reason);
   }
-  if (questions.size() == left_out) fmt::print("no question is open\n");
+  if (questions.empty()) fmt::print("no question is open\n");
   if (left_out > 0) fmt::print("{} answered or withdrawn (--all)\n", left_out);
 }
 
@@ -85,16 +81,21 @@ int list_mail(const app::Arguments& arguments) {
   const agent::Mailbox mailbox(folder);
   std::vector<agent::MailFault> unread;  // misplaced_answers() names them, too
   Json questions = Json::array(), faults = Json::array();
-  for (const agent::MailQuestion& question : mailbox.questions(unread))
-    questions.push_back(question_json(question, mailbox));
+  std::size_t left_out = 0;
+  for (const agent::MailQuestion& question : mailbox.questions(unread)) {
+    Json one = question_json(question, mailbox);
+    const bool shown = all || (one["state"] != "answered" && one["state"] != "withdrawn");
+    left_out += !shown;
+    if (shown) questions.push_back(std::move(one));
+  }
   for (const agent::MailFault& fault : agent::misplaced_answers(mailbox))
     faults.push_back({{"file", fault.file}, {"problem", fault.problem}});
   if (json) {
-    fmt::print("{}\n", Json{{"questions", questions}, {"faults", faults}}.dump(
+    fmt::print("{}\n", Json{{"questions", questions}, {"left_out", left_out}, {"faults", faults}}.dump(
                            -1, ' ', false, Json::error_handler_t::replace));
     return 0;
   }
-  print_questions(questions, all);
+  print_questions(questions, left_out);
   for (const Json& fault : faults)
     fmt::print("! {}: {}\n", fault["file"].get<std::string>(), fault["problem"].get<std::string>());
   return 0;
@@ -127,6 +128,10 @@ struct Draft {
 /// @param word of the question; empty: the file's name says it. Throws Error(bad_input) where the file cannot be an answer.
 Draft read_draft(const std::string& file, const std::string& word) {
   const agent::MailPlace place = agent::mail_place(word.empty() ? file : word);
+  if (agent::is_name_of_search(file))
+    fail(ExitCode::bad_input,
+         "{} has the name of a file that the search writes, and is no answer: call yours {:04}.draft.md, say",
+         file, place.number);
   agent::Mailbox mailbox(place.folder);
   agent::MailQuestion question = mailbox.question(place.number);
   const agent::AnswerLook look = agent::look_at_answer(file, question.name());

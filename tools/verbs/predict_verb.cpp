@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "app/evaluate/figure_texts.h"
 #include "tools/kernel_arguments.h"
@@ -46,6 +49,16 @@ std::string knowledge_text(const std::string& knowledge) {
   return knowledge == "build" ? "ptxas, without counts" : "the launch plan alone";
 }
 
+/// "gemm 512, softmax 83", the most first.
+std::string counts_text(const Json& counts) {
+  std::vector<std::pair<std::int64_t, std::string>> sorted;
+  for (const auto& [name, count] : counts.items()) sorted.emplace_back(-count.get<std::int64_t>(), name);
+  std::ranges::sort(sorted);
+  std::vector<std::string> words;
+  for (const auto& [negative, name] : sorted) words.push_back(fmt::format("{} {}", name, -negative));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 std::string basis_text(const Json& answer) {
   const Json& line = answer["predictions"][0];
   const std::string from = knowledge_text(line["knowledge"]);
@@ -54,7 +67,8 @@ std::string basis_text(const Json& answer) {
     return fmt::format("is based on rates of {} and {}\n", answer["device"].get<std::string>(), from);
   return fmt::format("is based on {}, corrected by {}, fitted to {} variants ({}) on {}; {}\n", from,
                      answer["model"].get<std::string>(), training.at("variants").dump(),
-                     training.at("variants_by_algorithm").dump(), training.at("devices").dump(),
+                     counts_text(training.at("variants_by_algorithm")),
+                     fmt::join(training.at("devices").get<std::vector<std::string>>(), ", "),
                      line["known_space"].get<bool>()
                          ? "points of this plan are among them"
                          : "none is of this plan, so the interval is that of algorithms left out");

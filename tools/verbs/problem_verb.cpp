@@ -42,6 +42,8 @@ int make_from_python(const std::string& folder, app::PythonSource source, const 
   const auto installation = runtime::find_python(python.empty() ? app::load_config().python : python);
   const app::InterruptGuard interrupt;
   source.stop = &interrupt.requested();
+  print_stderr("running {} to see what it computes, for at most {} s (--time-limit)\n", source.file.string(),
+               std::chrono::duration<double>(source.limit).count());
   const app::PythonProblem made = app::make_python_problem(folder, source, installation);
   if (json) {
     fmt::print("{}\n", Json{{"folder", folder},

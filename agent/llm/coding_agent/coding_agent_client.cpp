@@ -15,6 +15,7 @@
 #include "agent/llm/api/redact.h"
 #include "agent/llm/coding_agent/agent_usage.h"
 #include "agent/llm/mailbox/answer_file.h"
+#include "agent/llm/uncounted_trial.h"
 #include "core/error.h"
 #include "core/plan/candidate.h"
 #include "core/token_counts.h"
@@ -198,7 +199,8 @@ Json CodingAgentClient::left(const Work& work, Json answer) const {
   return answer;
 }
 
-/// Every call counts, whatever it asks for: who asks nonsense ends as soon as who asks well.
+/// Every call counts, whatever it asks for: who asks nonsense ends as soon as who asks well. One that the search itself has
+/// no room for is given back (kUncounted).
 void CodingAgentClient::begin(Work& work, const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     static_cast<void>(work.files.tell(name, left(work, {{"refused", why}})));
@@ -247,6 +249,7 @@ void CodingAgentClient::answer_trial(std::uint64_t ticket, Json result) {
     work_->best_ns = time_ns->get<double>();
     work_->best_text = text.mapped();
   }
+  if (result.erase(kUncounted) > 0) --work_->counted;
   static_cast<void>(work_->files.tell(found.mapped(), left(*work_, std::move(result))));
 }
 

@@ -312,4 +312,11 @@ MailPlace mail_place(const fs::path& word) {
   return {.folder = folder.empty() ? fs::path(".") : folder, .number = *number};
 }
 
+bool is_name_of_search(const fs::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::array<std::string_view, 4> kKinds{"question.md", "json", "parent.cu", "withdrawn.md"};
+  return number_of(name) &&
+         std::ranges::find(kKinds, std::string_view(name).substr(name.find('.') + 1)) != kKinds.end();
+}
+
 }  // namespace ak::agent

@@ -103,4 +103,7 @@ struct MailPlace {
 };
 [[nodiscard]] MailPlace mail_place(const std::filesystem::path& word);
 
+/// A name that the search writes, such as 0007.parent.cu: no draft is called so.
+[[nodiscard]] bool is_name_of_search(const std::filesystem::path& file);
+
 }  // namespace ak::agent
