@@ -206,7 +206,10 @@ def main():
                         if session.go_on():
                             wait_for(lambda: session.status()["state"] != "queued", "the session")
                         continue
-                    os.kill(draw.choice(found), signal.SIGKILL)
+                    try:
+                        os.kill(draw.choice(found), signal.SIGKILL)
+                    except ProcessLookupError:  # it has ended by itself
+                        continue
                     killed += 1
                     again = []
                     wait_for(lambda: again.append(session.go_on()) or session.evaluated() > before
