@@ -7,6 +7,7 @@
 #include "codegen/problem/held_out.h"
 #include "core/error.h"
 #include "tests/codegen/sample_problem.h"
+#include "tests/support/daily_sample.h"
 
 using namespace ak;
 using namespace ak::codegen;
@@ -569,6 +570,7 @@ TEST_CASE("a broken problem folder does not hide the others") {
 TEST_CASE("every shipped problem instantiates for every choice of every param") {
   const auto list = list_problems();
   REQUIRE(list.size() >= 3);
+  std::size_t instances = 0;
   for (const CatalogEntry& entry : list) {
     INFO(entry.name << ": " << entry.input_error);
     REQUIRE(entry.input_error.empty());
@@ -584,6 +586,8 @@ TEST_CASE("every shipped problem instantiates for every choice of every param") 
           if (workload.has(WorkloadRole::time)) CHECK(workload.has(WorkloadRole::check));
         }
         CHECK(timed);
+        if (!testing::drawn_today(instances++, 4))
+          continue;  // to draw shapes takes longer than all else here
         for (const DeviceKind device : {DeviceKind::emulator, DeviceKind::cuda})
           CHECK(sample_held_out(*instance, device, 6, 1).size() == 6);
       }

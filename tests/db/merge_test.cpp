@@ -18,6 +18,7 @@
 #include "tests/db/old_schema.h"
 #include "tests/db/store_fixture.h"
 #include "tests/db/synthetic_database.h"
+#include "tests/support/daily_sample.h"
 #include "tests/support/patience.h"
 
 namespace ak::db::test {
@@ -198,6 +199,7 @@ void add_insights(const std::filesystem::path& file, const std::string& text, co
 
 TEST_CASE("two databases merged in either order have the same views and insights") {
   for (const std::uint64_t seed : {1, 2, 3}) {
+    if (!testing::drawn_today(seed, 3)) continue;
     INFO(seed);
     const TemporaryFolder folder;
     const auto a = folder.path() / "a.db", b = folder.path() / "b.db", ab = folder.path() / "ab.db",

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/markdown.h"
+#include "core/error.h"
+#include "core/outcome.h"
 #include "tools/kernel_arguments.h"
 #include "tools/operation_call.h"
 #include "verb_table.h"
@@ -45,13 +47,14 @@ int run_explain(const app::Arguments& arguments) {
   add_text(*request, "arch", arch);
   request->update({{"ablate", ablate}, {"unaudited", unaudited}, {"detail", "full"}});
   const operations::Answer answer = call_operation("explain", *request, "explain", arguments);
-  if (json) {
-    print_json(answer);
-    return 0;
-  }
   const std::string page = answer.content["page"];
-  fmt::print("{}", markdown ? page : codegen::without_markdown(page));
-  return 0;
+  if (json)
+    print_json(answer);
+  else
+    fmt::print("{}", markdown ? page : codegen::without_markdown(page));
+  // One that was only built, or that the machine failed, is not at fault.
+  const auto status = parse_status(answer.content.value("status", ""));
+  return static_cast<int>(status && info(*status).candidate_fault ? ExitCode::no_kernel : ExitCode::ok);
 }
 
 }  // namespace
