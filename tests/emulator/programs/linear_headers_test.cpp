@@ -8,6 +8,7 @@
 #include "emulator/numbers/small_floats.h"
 #include "runtime/emulated/emulated_tensor_map.h"
 #include "tests/emulator/programs/cuda_library.h"
+#include "tests/support/daily_sample.h"
 
 namespace ak::emulator::test {
 namespace {
@@ -82,14 +83,17 @@ RowsMap map_of_rows(std::uint64_t address, const Layer& layer, cuuint32_t rows_o
 
 TEST_CASE("ak/packed_weights.cuh gives every lane the weights of its fragments") {
   const auto as_it_is = [](int, int number) { return number; };
-  require_fragments("Bfloats", 64, 256, as_it_is);
-  require_fragments("Bytes", 128, 127, as_it_is);
-  require_fragments("BytesToHalves", 64, 256, [](int, int number) { return number - 128; });
-  require_fragments("BytesToBfloats", 64, 256, [](int, int number) { return number - 128; });
-  require_fragments("FoursToHalves", 128, 16,
-                    [](int line, int number) { return (number - line % 16) * (line % 3 + 1); });
-  require_fragments("FoursToBfloats", 128, 16,
-                    [](int line, int number) { return (number - 8) * (line % 3 + 1); });
+  const auto today = [](std::size_t type) { return ak::testing::drawn_today(type, 3); };
+  if (today(0)) require_fragments("Bfloats", 64, 256, as_it_is);
+  if (today(1)) require_fragments("Bytes", 128, 127, as_it_is);
+  if (today(2)) require_fragments("BytesToHalves", 64, 256, [](int, int number) { return number - 128; });
+  if (today(3)) require_fragments("BytesToBfloats", 64, 256, [](int, int number) { return number - 128; });
+  if (today(4))
+    require_fragments("FoursToHalves", 128, 16,
+                      [](int line, int number) { return (number - line % 16) * (line % 3 + 1); });
+  if (today(5))
+    require_fragments("FoursToBfloats", 128, 16,
+                      [](int line, int number) { return (number - 8) * (line % 3 + 1); });
 }
 
 TEST_CASE("ak/linear_mma.cuh multiplies parts of k, and ak/linear_results.cuh adds them up") {
@@ -139,6 +143,7 @@ TEST_CASE("ak/linear_exchange.cuh adds up and writes the results of all parties 
     int lines;
   };
   constexpr int kRows = 20;
+  std::size_t number = 0;
   for (const Way& way : {
            Way{"by_exchange<1, 1, 16, 1, 1>", 2, 1, 1, 16, 70},  // two blocks for four tiles
            Way{"by_exchange<1, 1, 16, 1, 2>", 2, 2, 1, 8, 72},   // shared rows
@@ -147,6 +152,7 @@ TEST_CASE("ak/linear_exchange.cuh adds up and writes the results of all parties 
            Way{"by_exchange<2, 2, 32, 1, 1>", 2, 1, 2, 32, 70},  // two groups of one block
            Way{"by_exchange<2, 2, 8, 2, 1>", 6, 2, 2, 8, 72},    // one share for four parties
        }) {
+    if (!ak::testing::drawn_today(number++, 3)) continue;
     INFO(way.kernel);
     const Layer layer{.rows = kRows, .lines = way.lines, .numbers = 3};  // sums are exact in 16 bits
     CudaProgram program = linear_program(way.kernel);
