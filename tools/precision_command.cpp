@@ -12,6 +12,7 @@
 
 #include "app/evaluate/claimed_output.h"
 #include "app/precision/precision_search.h"
+#include "app/session/session_manifest.h"
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
@@ -82,16 +83,10 @@ void set_value(app::Arguments& arguments, const std::string& flag, const std::st
   }
 }
 
-app::Arguments without_bound(const app::Arguments& arguments) {
-  app::Arguments others;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (word == kBound || word == kInputs)
-      ++i;
-    else if (!word.starts_with(fmt::format("{}=", kBound)) && !word.starts_with(fmt::format("{}=", kInputs)))
-      others.push_back(word);
-  }
-  return others;
+app::Arguments without_bound(app::Arguments arguments) {
+  for (const std::string_view flag : {kBound, kInputs})
+    static_cast<void>(app::take_option(arguments, std::string(flag)));
+  return arguments;
 }
 
 /// Those that the problem has; where it has none, the first reason why.

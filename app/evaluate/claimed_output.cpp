@@ -6,7 +6,6 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -19,13 +18,10 @@ namespace ak::app {
 namespace {
 
 bool taken(const std::filesystem::path& output) {
-  const OutputPaths paths = run_paths(output);
-  return std::ranges::any_of(
-      std::array{paths.kernel, paths.explanation, paths.test, paths.result, paths.launcher},
-      [](const std::filesystem::path& file) {
-        std::error_code unreadable;
-        return std::filesystem::exists(file, unreadable);
-      });
+  return std::ranges::any_of(run_paths(output).all(), [](const std::filesystem::path& file) {
+    std::error_code unreadable;
+    return std::filesystem::exists(file, unreadable);
+  });
 }
 
 /// Binds a socket whose abstract name stands for the path (unix(7)): the kernel lets one process have it, and gives it

@@ -141,8 +141,7 @@ OutputPaths output_paths(const std::filesystem::path& output) {
   if (std::filesystem::is_directory(output))
     fail(ExitCode::output, "--output {}: it is a folder", output.string());
   const OutputPaths paths = run_paths(output);
-  for (const auto* file : {&paths.kernel, &paths.explanation, &paths.test, &paths.result, &paths.launcher})
-    require_writable(*file);
+  for (const auto& file : paths.all()) require_writable(file);
   return paths;
 }
 
@@ -171,7 +170,7 @@ void write_kernel_files(const OutputPaths& paths, const ProblemInstance& problem
 }
 
 void remove_kernel_files(const OutputPaths& paths) {
-  for (const auto& file : {paths.kernel, paths.explanation, paths.test, paths.result, paths.launcher}) {
+  for (const auto& file : paths.all()) {
     std::error_code gone;
     std::filesystem::remove(file, gone);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -14,6 +15,10 @@ namespace ak::app {
 /// be called from C++ (codegen/export/export.h), k.launch.cuh.
 struct OutputPaths {
   std::filesystem::path kernel, explanation, test, result, launcher;
+
+  [[nodiscard]] std::array<std::filesystem::path, 5> all() const {
+    return {kernel, explanation, test, result, launcher};
+  }
 };
 /// Paths for `output` ("k.cu"), whether they are there or not.
 [[nodiscard]] OutputPaths run_paths(const std::filesystem::path& output);

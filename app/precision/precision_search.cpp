@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "app/audit/problem_audits.h"
@@ -74,6 +73,7 @@ class PrecisionSearch {
     const runtime::ScratchFolder scratch;
     const auto precise = scratch.path() / "widest";
     dump_exact_results(widest_, first.run.target, first.config, first.run.seed, precise);
+    std::vector<PrecisionTrial> measured;  // by choice
     std::vector<std::tuple<int, double, double, std::size_t>> promise;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       const ProblemInstance& problem = *choices_[i].command.setup.run.problem;
@@ -89,11 +89,11 @@ class PrecisionSearch {
           .note = ""};
       trial.bound = left_for_kernels(max_error_, trial.errors);
       promise.emplace_back(element_bytes(problem), -permitted_roundoff(problem), trial.errors.rounded, i);
-      measured_.push_back(std::move(trial));
+      measured.push_back(std::move(trial));
     }
     std::ranges::sort(promise);
     for (const auto& [bytes, roundoff, error, choice] : promise) {
-      PrecisionTrial& trial = measured_[choice];
+      PrecisionTrial& trial = measured[choice];
       trial.note = why_hopeless(trial);
       if (trial.note.empty()) order_.push_back(report_.trials.size());
       place_.push_back(choice);
@@ -203,7 +203,6 @@ class PrecisionSearch {
   std::shared_ptr<const ProblemInstance> widest_;
   double max_error_;
   const ShowSearch& show_;
-  std::vector<PrecisionTrial> measured_;  ///< by choice, until they are in order
   PrecisionReport report_;
   std::vector<std::size_t> place_;  ///< of each trial its choice
   std::vector<std::size_t> order_;  ///< trials that are searched

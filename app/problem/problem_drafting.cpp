@@ -2,7 +2,6 @@
 #include "app/problem/problem_drafting.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +25,7 @@
 #include "core/text/shown_text.h"
 #include "core/text/suggest.h"
 #include "core/text/written_json.h"
+#include "runtime/process/child_process.h"
 #include "runtime/process/program_output.h"
 #include "runtime/process/scratch_folder.h"
 
@@ -39,23 +39,15 @@ constexpr std::int64_t kTokens = 400'000;  // without a limit of the user's: rou
 constexpr std::int64_t kAnswerShown = 20'000;   // tokens of an earlier answer in the next question; chosen
 constexpr std::int64_t kFindingsShown = 4'000;  // of what was found; chosen
 
+// What another process of this program finds its files by, beside what a worker gets.
+constexpr std::array<std::string_view, 3> kForJudge{"HOME", "XDG_*", "ALPHAKERNEL_*"};
+
 /// Keys of problem.json that a model may write. Others name programs, PyTorch's included, or say that a problem needs
 /// no checks.
-constexpr std::array kDraftKeys{std::string_view("name"),
-                                std::string_view("summary"),
-                                std::string_view("op_type"),
-                                std::string_view("params"),
-                                std::string_view("param_constraints"),
-                                std::string_view("definition"),
-                                std::string_view("aliases"),
-                                std::string_view("flops"),
-                                std::string_view("bytes_read"),
-                                std::string_view("bytes_written"),
-                                std::string_view("tolerance"),
-                                std::string_view("distributions"),
-                                std::string_view("mutations"),
-                                std::string_view("audit_exempt"),
-                                std::string_view("sources")};
+constexpr std::array<std::string_view, 15> kDraftKeys{
+    "name",       "summary",       "op_type",   "params",       "param_constraints",
+    "definition", "aliases",       "flops",     "bytes_read",   "bytes_written",
+    "tolerance",  "distributions", "mutations", "audit_exempt", "sources"};
 
 /// In the place of a PyTorch form, which other verbs would run outside of a sandbox: a person may write one.
 constexpr const char* kNoPythonForm =
@@ -76,20 +68,6 @@ Result<std::string> guarded_problem(const std::string& text) {
   Json problem = std::move(json).value();
   problem["reference"] = kNoPythonForm;
   return problem.dump(2) + "\n";
-}
-
-/// The environment of this process without what looks like a key.
-std::vector<std::string> environment_without_keys() {
-  constexpr std::array kSecret{std::string_view("KEY"), std::string_view("TOKEN"), std::string_view("SECRET"),
-                               std::string_view("PASS")};
-  std::vector<std::string> kept;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::string_view name = text.substr(0, text.find('='));
-    if (std::ranges::none_of(kSecret, [&](std::string_view part) { return name.find(part) != name.npos; }))
-      kept.emplace_back(text);
-  }
-  return kept;
 }
 
 void note(const DraftOrder& order, const std::string& line) {
@@ -201,9 +179,10 @@ class Conversation {
 
 /// What the checks say of the files, from a process of its own: they run what a stranger wrote.
 DraftRound judged(const fs::path& folder, const DraftOrder& order, Draft& draft) {
-  const auto output = runtime::output_of(
-      {worker_command().front(), "problem", "judge", folder.string(), "--json"}, environment_without_keys(),
-      order.judge_limit, {.stop = order.stop, .last_words = true});
+  const auto output =
+      runtime::output_of({worker_command().front(), "problem", "judge", folder.string(), "--json"},
+                         runtime::child_environment(false, kForJudge), order.judge_limit,
+                         {.stop = order.stop, .last_words = true});
   if (stopped(order)) fail(ExitCode::interrupted, "interrupted while a draft was checked");
   if (!output && output.error().message.starts_with("did not end"))
     return {.fault_kind = "timeout",

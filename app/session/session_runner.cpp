@@ -429,11 +429,9 @@ void check_session(db::Session& session, const fs::path& database, const ReadGen
       SearchRun& search = generate->setup.run;
       leave_out_unaskable_models(search);
       run.model = model_names(search.models);
-      const OutputPaths& files = search.paths;
-      for (const fs::path* file :
-           {&files.kernel, &files.explanation, &files.test, &files.result, &files.launcher})
-        if (!outputs.insert(fs::absolute(*file).lexically_normal()).second)
-          fail(ExitCode::usage, "another search writes {} too", file->string());
+      for (const fs::path& file : search.paths.all())
+        if (!outputs.insert(fs::absolute(file).lexically_normal()).second)
+          fail(ExitCode::usage, "another search writes {} too", file.string());
       pin_device(run.arguments, search.target);
       static_cast<void>(
           require_audit(*search.problem, generate->flags.unaudited, generate->setup.config, database));
