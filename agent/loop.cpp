@@ -87,7 +87,7 @@ Run::Run(const LoopOptions& options, Evaluator& evaluator, VariantStore& store, 
 }
 
 void Run::search() {
-  while (!progress_.should_stop(champion_.score_ns())) {
+  while (!progress_.should_stop(champion_.score_ns(), schedule_.in_flight())) {
     fill();
     if (suspend()) return;
     challenges_.start();

@@ -2,6 +2,7 @@
 #include "agent/search_progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/evaluate_one.h"
 #include "core/error.h"
@@ -14,7 +15,7 @@ constexpr int kMaxFailuresInARow =
 
 }  // namespace
 
-bool SearchProgress::should_stop(std::optional<double> best_ns) {
+bool SearchProgress::should_stop(std::optional<double> best_ns, int in_flight) {
   stop_clock();
   spent_.best_ns = best_ns;
   if (const CandidateSource* source = context_.options.source) {
@@ -25,7 +26,8 @@ bool SearchProgress::should_stop(std::optional<double> best_ns) {
   Spent counted = spent_;
   // What a source may still write is in no space.
   if (result_.progress.gain && !context_.source_works()) counted.gain = result_.progress.gain->high;
-  if (context_.options.replaying && context_.options.replaying()) counted.wall = {};
+  const bool first_is_due = counted.evaluations == 0 && (in_flight > 0 || !std::exchange(begun_, true));
+  if (first_is_due || (context_.options.replaying && context_.options.replaying())) counted.wall = {};
   counted.headroom = headroom_of(best_ns, context_.options.limit_ns);
   const auto reached = budget_reached(context_.options.budgets, counted);
   if (reached && !result_.interrupted) {
@@ -45,9 +47,11 @@ bool SearchProgress::note_interrupt() {
 }
 
 std::chrono::steady_clock::time_point SearchProgress::wait_deadline() const {
-  const auto poll = context_.clock.now() + kPollInterval;
+  const auto now = context_.clock.now();
+  const auto poll = now + kPollInterval;
   const auto& max_wall = context_.options.budgets.max_wall;
-  return max_wall ? std::min(poll, context_.start + *max_wall) : poll;
+  const bool stops_later = max_wall && context_.start + *max_wall > now;  // else the first answer is awaited
+  return stops_later ? std::min(poll, context_.start + *max_wall) : poll;
 }
 
 void SearchProgress::count(const EvaluationResult& result) {

@@ -19,8 +19,10 @@ class SearchProgress {
 
   [[nodiscard]] const Spent& spent() const { return spent_; }
 
-  /// True when a budget is used up or someone asked to stop. @param best_ns score of the champion
-  [[nodiscard]] bool should_stop(std::optional<double> best_ns);
+  /// True when a budget is used up or someone asked to stop. Wall time stops no search before its first answer: one that
+  /// was used up by compiling headers would leave nothing at all.
+  /// @param best_ns score of the champion @param in_flight evaluations that are awaited
+  [[nodiscard]] bool should_stop(std::optional<double> best_ns, int in_flight = 0);
   /// Takes a request to stop into the result; true when there is or was one.
   bool note_interrupt();
   /// The wall time until now is the search's.
@@ -54,6 +56,7 @@ class SearchProgress {
   const SearchContext& context_;
   LoopResult& result_;
   Spent spent_;
+  bool begun_ = false;  ///< it was asked once whether to stop
   int failures_in_a_row_ = 0;
 };
 

@@ -4,9 +4,9 @@
 
   python3 scripts/measure_pool.py OUT --evaluations 200
 
-Searches softmax and gemm on cuda:0 and on cuda:all with the same budgets and counts evaluations an hour (OUT/pool.csv); times one
-kernel on each GPU, five times in turns (OUT/same_kernel.csv); and searches once more while a worker of a GPU is killed with SIGKILL
-every few seconds (OUT/kills.json). Needs two GPUs or more. ALPHAKERNEL names the program (build/release/bin/alphakernel).
+Searches softmax and gemm on each set of devices with the same budgets and counts evaluations an hour (OUT/pool.csv); searches once
+more while a worker of a GPU is killed with SIGKILL every few seconds (OUT/kills.json); and times one kernel on each GPU, five times
+in turns (OUT/same_kernel.csv). Needs two GPUs or more. ALPHAKERNEL names the program (build/release/bin/alphakernel).
 """
 
 import argparse
@@ -53,11 +53,11 @@ def counted(database):
     return {"evaluations": len(found), "seconds": last - first, "status": status, "by_device": sorted(device.values())}
 
 
-def measure_rates(out, evaluations):
+def measure_rates(out, evaluations, devices):
     table = []
     for name in SEARCHES:
-        for device in ("cuda:0", "cuda:all"):
-            database = out / f"{name}_{device.replace(':', '_')}.db"
+        for device in devices:
+            database = out / f"{name}_{device.replace(':', '_').replace(',', '_')}.db"
             # A build cache of its own: the second search would find what the first one compiled.
             began = time.monotonic()
             with open(out / f"{database.stem}.log", "w") as log:
@@ -136,17 +136,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--evaluations", type=int, default=200)
-    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--gpus", type=int, default=2, help="of this machine: which the same kernel is timed on")
+    parser.add_argument("--device", action="append", dest="devices", help="as of generate; the first is what the others are compared with "
+                        "(default: cuda:0 and cuda:all)")
     options = parser.parse_args()
+    devices = options.devices or ["cuda:0", "cuda:all"]
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    measure_rates(out, options.evaluations)
-    time_on_each(out, options.gpus)
+    measure_rates(out, options.evaluations, devices)
     kill_workers(out, options.evaluations)
+    time_on_each(out, options.gpus)
     with open(out / "pool.csv", newline="") as file:
         rates = {(row["search"], row["device"]): float(row["an_hour"]) for row in csv.DictReader(file)}
     for name in SEARCHES:
-        print(f"{name}: {rates[name, 'cuda:all'] / rates[name, 'cuda:0']:.2f} times the evaluations an hour of one GPU")
+        for device in devices[1:]:
+            print(f"{name}: on {device} {rates[name, device] / rates[name, devices[0]]:.2f} times the evaluations an hour of {devices[0]}")
     with open(out / "same_kernel.csv", newline="") as file:
         times = [(row["gpu"], float(row["median_us"])) for row in csv.DictReader(file)]
     for gpu in sorted({gpu for gpu, _ in times}):

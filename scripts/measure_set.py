@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a kernel set of gemm and times it in turns with cuBLASLt on shapes drawn after it was frozen, on one GPU.
 
-  python3 scripts/measure_set.py make OUT --minutes 4     # tunes the shapes of TUNED and writes OUT/set/k.cu
+  python3 scripts/measure_set.py make OUT --minutes 8     # tunes the shapes of TUNED and writes OUT/set/k.cu
   python3 scripts/measure_set.py random OUT --count 300   # times that file on drawn shapes: OUT/random.csv
   python3 scripts/measure_set.py summary OUT              # geometric means with 95 % intervals over shapes
 
@@ -160,7 +160,7 @@ def main():
     parser.add_argument("step", choices=["make", "random", "summary"])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--dtype", default="bf16")
-    parser.add_argument("--minutes", type=float, default=4, help="for tuning; measuring the members takes as long again")
+    parser.add_argument("--minutes", type=float, default=8, help="half of it for the searches")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--ragged", type=int, default=60)
     parser.add_argument("--seed", type=int, default=20261127)

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
-#include <set>
 
 #include "core/error.h"
 #include "core/text/file.h"
@@ -36,6 +37,8 @@ PackageEntry entry_of(const std::filesystem::path& file, const Json& row) {
   if (const auto params = row.find("params"); params != row.end() && params->is_object())
     for (const auto& [name, value] : params->items()) entry.params[name] = param_text(value);
   if (const auto axes = row.find("axes"); axes != row.end() && axes->is_object()) entry.axes.push_back(*axes);
+  if (const auto share = row.find("share"); share != row.end() && share->is_number())
+    entry.share = std::clamp(share->get<double>(), 0.0, 1.0);
   return entry;
 }
 
@@ -49,6 +52,7 @@ void add(std::vector<PackageEntry>& entries, PackageEntry entry) {
   }
   for (const Json& axes : entry.axes)
     if (std::ranges::find(known->axes, axes) == known->axes.end()) known->axes.push_back(axes);
+  known->share += entry.share;
 }
 
 /// An operator that is another kernel in every phase, as attention is, has a name of each.
@@ -73,6 +77,30 @@ std::vector<Json> shapes_of_kernel(const std::vector<PackageEntry>& entries, con
   return shapes;
 }
 
+/// The first of each kernel, with the share of all operators that it serves, the largest first.
+std::vector<PackageEntry> kernels_of(const std::vector<PackageEntry>& entries) {
+  std::vector<PackageEntry> kernels;
+  for (const PackageEntry& entry : entries) {
+    const auto known = std::ranges::find_if(kernels, [&](const PackageEntry& one) {
+      return one.problem == entry.problem && one.params == entry.params;
+    });
+    if (known == kernels.end())
+      kernels.push_back(entry);
+    else
+      known->share += entry.share;
+  }
+  std::ranges::stable_sort(kernels, std::greater{}, &PackageEntry::share);
+  return kernels;
+}
+
+/// Half of the time is for all alike, as a kernel that takes next to nothing has to be found, too (chosen); mean: 1.
+double weight_of(const PackageEntry& kernel, const std::vector<PackageEntry>& kernels) {
+  double all = 0;
+  for (const PackageEntry& one : kernels) all += one.share;
+  if (all <= 0) return 1;
+  return 0.5 + 0.5 * kernel.share / all * static_cast<double>(kernels.size());
+}
+
 }  // namespace
 
 std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
@@ -95,10 +123,12 @@ std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
 
 Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device, int minutes) {
   Json runs = Json::array();
-  std::set<std::pair<std::string, std::map<std::string, std::string>>> known;
-  for (const PackageEntry& entry : entries) {
-    if (!known.insert({entry.problem, entry.params}).second) continue;
-    Json run{{"name", entry.name}, {"algorithm", entry.problem}, {"params", entry.params}};
+  const std::vector<PackageEntry> kernels = kernels_of(entries);
+  for (const PackageEntry& entry : kernels) {
+    Json run{{"name", entry.name},
+             {"algorithm", entry.problem},
+             {"params", entry.params},
+             {"share", std::round(100 * weight_of(entry, kernels)) / 100}};
     const std::vector<Json> shapes = shapes_of_kernel(entries, entry);
     if (shapes.size() == 1) run["shape"] = shapes.front();
     if (shapes.size() > 1) {

@@ -18,6 +18,7 @@ struct PackageEntry {
   std::string phase = {};                          ///< of the model's step, as the plan names it
   std::map<std::string, std::string> params = {};  ///< param -> the text of its flag
   std::vector<Json> axes = {};                     ///< the shapes that the plan names
+  double share = 0;                                ///< of the model's time, as the plan estimates it
 };
 
 /// The operators of a plan as `alphakernel library plan --json` writes it, each once with all of its shapes; one that is
@@ -25,7 +26,8 @@ struct PackageEntry {
 /// Throws Error(bad_input) with what is wrong.
 [[nodiscard]] std::vector<PackageEntry> package_plan(const std::filesystem::path& file);
 
-/// A manifest of a session that tunes the entries on their shapes.
+/// A manifest of a session that tunes the entries on their shapes, those that take most of the model's time first and
+/// longest.
 [[nodiscard]] Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device,
                                    int minutes);
 

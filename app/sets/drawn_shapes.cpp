@@ -19,16 +19,20 @@ namespace {
 constexpr std::size_t kDrawnOnCpuDevice = 4;
 // For each shape that was asked for: a set for three shapes of a model need not know as many as one for any (chosen).
 constexpr std::size_t kDrawnOfShape = 5;
+// However little time is left: an estimate has three to five factors (chosen).
+constexpr std::size_t kLeastDrawn = 8;
 
 bool is_gpu(const MemberMeasurements& measurements) { return measurements.device().kind == DeviceKind::cuda; }
 
 std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
-                           const std::vector<AxisValues>& timed, const Candidate& base, std::uint64_t seed) {
+                           const std::vector<AxisValues>& timed, const Candidate& base,
+                           const Drawing& drawing) {
   std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed.size());
   count = std::min(count, kDrawnOfShape * timed.size());
   if (!is_gpu(measurements)) count = std::min(count, kDrawnOnCpuDevice);
+  if (drawing.most) count = std::min(count, std::max(*drawing.most, kLeastDrawn));
   std::vector<Workload> drawn =
-      codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), seed);
+      codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), drawing.seed);
   std::set<AxisValues> seen(timed.begin(), timed.end());
   std::erase_if(drawn, [&](const Workload& shape) {
     return !seen.insert(shape.axes).second || !measurements.takes(base, shape.axes);
@@ -49,9 +53,9 @@ std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& 
 
 DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
                          const std::vector<AxisValues>& timed, const std::vector<Candidate>& points,
-                         std::size_t base, std::uint64_t seed, const std::function<void()>& go_on) {
+                         std::size_t base, const Drawing& drawing, const std::function<void()>& go_on) {
   DrawnTimes drawn;
-  std::vector<Workload> shapes = draw(measurements, problem, timed, points[base], seed);
+  std::vector<Workload> shapes = draw(measurements, problem, timed, points[base], drawing);
   if (shapes.empty()) return drawn;
   go_on();
   const auto times = measurements.time(points[base], shapes);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct DrawnTimes {
   std::string note;                           ///< why there are none, where that is worth saying
 };
 
+struct Drawing {
+  std::uint64_t seed = 0;
+  std::optional<std::size_t> most;  ///< shapes that there is time for; some are drawn all the same
+};
+
 /// Draws shapes from the problem's ranges of held-out shapes, as many as a set may be learned from next to `timed`, of those
 /// that `points[base]` takes. Every point is checked and timed there as in a search: what is fitted to many times needs none
 /// of them to a percent.
@@ -24,6 +30,6 @@ struct DrawnTimes {
 [[nodiscard]] DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
                                        const std::vector<AxisValues>& timed,
                                        const std::vector<Candidate>& points, std::size_t base,
-                                       std::uint64_t seed, const std::function<void()>& go_on);
+                                       const Drawing& drawing, const std::function<void()>& go_on);
 
 }  // namespace ak::app

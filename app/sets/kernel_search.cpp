@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -44,6 +45,10 @@ struct KnownCandidate {
   std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
 };
 
+std::chrono::milliseconds since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+}
+
 bool has_passed(const Outcome& outcome) {
   return outcome.status == Status::ok || outcome.status == Status::duplicate;
 }
@@ -56,7 +61,8 @@ class SetMaking {
         store_(store),
         stop_(stop),
         set_(db::begin_set(run.per_shape->database, *run.problem)),
-        seed_(run.one_by_one ? run.seed : random_seed() >> 1) {}
+        seed_(run.one_by_one ? run.seed : random_seed() >> 1),
+        began_(std::chrono::steady_clock::now()) {}
 
   SearchOutcome make() {
     if (run_.view != nullptr) run_.view->close();
@@ -104,6 +110,7 @@ class SetMaking {
 
   /// Every candidate on every timed shape.
   void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
+    const auto began = std::chrono::steady_clock::now();
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
@@ -117,8 +124,16 @@ class SetMaking {
     if (known_.empty())
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
+    time_of_shape_ = since(began) / static_cast<std::int64_t>(shapes_.size());
     if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
     if (known_.size() > 1) measure_on_drawn(measurements);
+  }
+
+  /// In half of the time that is left, as members are checked after it. Nothing: in any time.
+  [[nodiscard]] std::optional<std::size_t> most_drawn() const {
+    if (!run_.budgets.max_wall || time_of_shape_ <= std::chrono::milliseconds(0)) return std::nullopt;
+    const auto left = (*run_.budgets.max_wall - run_.spent_before - since(began_)) / 2;
+    return static_cast<std::size_t>(std::max<std::int64_t>(left / time_of_shape_, 0));
   }
 
   /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
@@ -126,7 +141,8 @@ class SetMaking {
     std::vector<Candidate> points;
     for (const KnownCandidate& one : known_) points.push_back(one.candidate);
     DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
-                                     agent::derive_seed(seed_, kDrawnStream), [&] { go_on(); });
+                                     {.seed = agent::derive_seed(seed_, kDrawnStream), .most = most_drawn()},
+                                     [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
     if (drawn.shapes.empty()) return;
     tell(fmt::format("{} points timed on {} drawn shapes", known_.size(), drawn.shapes.size()));
@@ -561,6 +577,8 @@ class SetMaking {
   const std::atomic<bool>& stop_;
   RowId set_;
   std::uint64_t seed_;
+  std::chrono::steady_clock::time_point began_;
+  std::chrono::milliseconds time_of_shape_{0};  ///< that all points took on a timed shape
   std::vector<Workload> shapes_;
   std::vector<Workload> drawn_;  ///< what the rule is learned from next to them
   agent::Progress spent_;        ///< on single shapes

@@ -42,6 +42,13 @@ std::shared_ptr<const ProblemInstance> problem_of(const ProblemInstance& problem
   return copy;
 }
 
+/// The other half of the time is for making a set of what they find: on a GPU that takes about as long, measuring points on
+/// other shapes and checking members.
+agent::Budgets for_searches(agent::Budgets budgets) {
+  if (budgets.max_wall) *budgets.max_wall /= 2;
+  return budgets;
+}
+
 class ShapeTuning {
  public:
   ShapeTuning(const SearchRun& run, const Config& config, VariantStore& store, RowId set,
@@ -52,6 +59,7 @@ class ShapeTuning {
         set_(set),
         stop_(stop),
         answers_(run.templates),
+        budgets_(for_searches(run.budgets)),
         spent_(run.spent_before) {}
 
   TunedShapes tune_all() {
@@ -83,7 +91,7 @@ class ShapeTuning {
     unfinished_.clear();
     for (std::size_t i = 0; i < order.size() && !stop_.load(); ++i) {
       const std::size_t left = order.size() - i;
-      if (again && !worth_a_search(run_.budgets, tuned_.spent, spent_)) return;
+      if (again && !worth_a_search(budgets_, tuned_.spent, spent_)) return;
       tune(order[i], fmt::format("{}/{}", i + 1, order.size()), left, again);
     }
   }
@@ -120,7 +128,7 @@ class ShapeTuning {
     SearchRun part = run_;
     const Workload& shape = tuned_.shapes[index];
     part.problem = problem_of(*run_.problem, shape);
-    part.budgets = share_of(run_.budgets, left, tuned_.spent, spent_);
+    part.budgets = share_of(budgets_, left, tuned_.spent, spent_);
     if (tuned_.shapes.size() > 1 && !part.budgets.least_gain) part.budgets.least_gain = kLeastGain;
     part.seed = agent::derive_seed(run_.seed, (again ? kAgainStream : kShapeStream) + index);
     add_neighbours(index, part.first_points);
@@ -213,6 +221,7 @@ class ShapeTuning {
   std::map<std::size_t, std::string> failures_;  ///< the last one on a shape
   std::vector<Unfinished> unfinished_;           ///< of the present round
   SharedAnswers answers_;
+  agent::Budgets budgets_;  ///< of all searches together
   std::chrono::milliseconds spent_;
 };
 

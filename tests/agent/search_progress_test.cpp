@@ -69,6 +69,20 @@ TEST_CASE("wall time runs from the beginning in an earlier process, but not whil
   CHECK(parts.result.stop_reason == "wall time budget");
 }
 
+TEST_CASE("wall time stops no search before its first answer, and none that awaits nothing") {
+  World world(same_result);
+  world.options.budgets.max_wall = 1s;
+  SearchParts parts(world);
+  world.clock.advance_to(world.clock.now() + 5s);
+  CHECK_FALSE(parts.progress.should_stop({}));  // nothing was proposed yet
+  CHECK(parts.progress.wait_deadline() == world.clock.now() + 100ms);
+  CHECK_FALSE(parts.progress.should_stop({}, 4));
+  CHECK(parts.progress.should_stop({}, 0));
+  parts.progress.count(timed(1'000));
+  CHECK(parts.progress.should_stop(1'000, 3));
+  CHECK(parts.result.stop_reason == "wall time budget");
+}
+
 TEST_CASE("five evaluations in a row without a verdict are the environment's failure") {
   World world(same_result);
   SearchParts parts(world);

@@ -375,8 +375,20 @@ for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda
         self.assertIn(f"alphakernel session start {output}.tune.json --foreground", run.stderr)
         manifest = json.load(open(output + ".tune.json", encoding="utf-8"))
         self.assertEqual(manifest["budgets"], {"max_minutes": 60})
-        self.assertEqual(manifest["runs"], [{"name": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"},
+        self.assertEqual(manifest["runs"], [{"name": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"}, "share": 1.0,
                                              "shape": {"M": 64, "N": 4096, "K": 4096}}])
+
+    def test_what_takes_most_of_a_model_is_tuned_first_and_longest(self) -> None:
+        plan = os.path.join(WORK.name, "shares.json")
+        rows = [{"operator": name, "algorithm": algorithm, "params": {}, "axes": {}, "share": share}
+                for name, algorithm, share in (("norm", "rmsnorm", 0.04), ("act", "swiglu", 0.16), ("mlp", "gemm", 0.5),
+                                               ("qkv", "gemm", 0.3))]
+        with open(plan, "w", encoding="utf-8") as file:
+            json.dump({"format": "alphakernel.library_plan", "version": 1, "operators": rows}, file)
+        output = os.path.join(WORK.name, "shares")
+        program("library", "build", "--plan", plan, "--output", output, ok=False)
+        runs = json.load(open(output + ".tune.json", encoding="utf-8"))["runs"]
+        self.assertEqual([(run["name"], run["share"]) for run in runs], [("mlp", 1.7), ("act", 0.74), ("norm", 0.56)])
 
     def test_operators_of_one_kernel_are_tuned_together_on_all_their_shapes(self) -> None:
         plan = os.path.join(WORK.name, "shapes.json")
