@@ -53,26 +53,38 @@ def counted(database):
     return {"evaluations": len(found), "seconds": last - first, "status": status, "by_device": sorted(device.values())}
 
 
-def measure_rates(out, evaluations, devices):
-    table = []
-    for name in SEARCHES:
-        for device in devices:
-            database = out / f"{name}_{device.replace(':', '_').replace(',', '_')}.db"
-            # A build cache of its own: the second search would find what the first one compiled.
-            began = time.monotonic()
-            with open(out / f"{database.stem}.log", "w") as log:
-                ended = subprocess.run(command(out, name, device, evaluations, database), env=environment(out, database.name + ".cache"),
-                                       check=False, stderr=log)
-            one = counted(database)
-            table.append({"search": name, "device": device, "exit": ended.returncode, "evaluations": one["evaluations"],
-                          "seconds": f"{one['seconds']:.1f}", "an_hour": f"{3600 * one['evaluations'] / one['seconds']:.0f}",
-                          "whole_run_s": f"{time.monotonic() - began:.1f}", "by_device": " ".join(map(str, one["by_device"])),
-                          "status": json.dumps(one["status"])})
-            print(table[-1], flush=True)
-    with open(out / "pool.csv", "w", newline="") as file:
-        rows = csv.DictWriter(file, table[0].keys(), lineterminator="\n")
-        rows.writeheader()
-        rows.writerows(table)
+STAGES = ("build_ms", "device_wait_ms", "check_ms", "time_ms", "gpu_busy_ms", "total_ms")
+
+
+def stage_medians(database):
+    """Milliseconds of an evaluation's stages: what more GPUs make slower shows there."""
+    with sqlite3.connect(database) as rows:
+        found = rows.execute(f"SELECT {', '.join(STAGES)} FROM evaluations WHERE status = 'ok'").fetchall()
+    return {stage: f"{statistics.median(column):.1f}" for stage, column in zip(STAGES, zip(*found))} if found else {}
+
+
+def measure_rate(out, name, device, evaluations):
+    database = out / f"{name}_{device.replace(':', '_').replace(',', '_')}.db"
+    # A build cache of its own: the second search would find what the first one compiled.
+    began = time.monotonic()
+    with open(out / f"{database.stem}.log", "w") as log:
+        ended = subprocess.run(command(out, name, device, evaluations, database), env=environment(out, database.name + ".cache"),
+                               check=False, stderr=log)
+    one = counted(database)
+    return {"search": name, "device": device, "exit": ended.returncode, "evaluations": one["evaluations"],
+            "seconds": f"{one['seconds']:.1f}", "an_hour": f"{3600 * one['evaluations'] / one['seconds']:.0f}",
+            "whole_run_s": f"{time.monotonic() - began:.1f}", "by_device": " ".join(map(str, one["by_device"])),
+            "status": json.dumps(one["status"]), **stage_medians(database)}
+
+
+def measure_rates(out, name, evaluations, devices, table):
+    for device in devices:
+        table.append(measure_rate(out, name, device, evaluations))
+        print(table[-1], flush=True)
+        with open(out / "pool.csv", "w", newline="") as file:
+            rows = csv.DictWriter(file, table[0].keys(), lineterminator="\n")
+            rows.writeheader()
+            rows.writerows(table)
 
 
 def time_on_each(out, gpus):
@@ -143,11 +155,12 @@ def main():
     devices = options.devices or ["cuda:0", "cuda:all"]
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    measure_rates(out, options.evaluations, devices)
+    table = []
+    measure_rates(out, "softmax", options.evaluations, devices, table)
     kill_workers(out, options.evaluations)
     time_on_each(out, options.gpus)
-    with open(out / "pool.csv", newline="") as file:
-        rates = {(row["search"], row["device"]): float(row["an_hour"]) for row in csv.DictReader(file)}
+    measure_rates(out, "gemm", options.evaluations, devices, table)
+    rates = {(row["search"], row["device"]): float(row["an_hour"]) for row in table}
     for name in SEARCHES:
         for device in devices[1:]:
             print(f"{name}: on {device} {rates[name, device] / rates[name, devices[0]]:.2f} times the evaluations an hour of {devices[0]}")
