@@ -391,9 +391,11 @@ class SetMaking {
   }
 
   [[nodiscard]] codegen::KernelSet kernels_of(const SetChoice& choice) const {
-    codegen::KernelSet set{.name = run_.problem->definition.name + ".set.cu",
-                           .members = {},
-                           .rule = {.rows = {}, .estimates = {}, .fallback = choice.fallback}};
+    codegen::KernelSet set{
+        .name = run_.problem->definition.name + ".set.cu",
+        .members = {},
+        .rule = {
+            .rows = {}, .estimates = {}, .in_rows_alone = choice.in_rows_alone, .fallback = choice.fallback}};
     for (const std::size_t member : choice.members) {
       set.members.push_back({known_[member].candidate, known_[member].takes_every_shape});
       set.rule.estimates.push_back(known_[member].estimate);

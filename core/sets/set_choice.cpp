@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
@@ -21,8 +22,9 @@ constexpr double kRegretConfidence = 0.95;
 using Members = std::vector<std::size_t>;
 
 struct RatedMembers {
-  Members members;
+  Members members;  ///< between which estimates choose
   double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1;
+  Members in_rows_alone = {};
 };
 
 /// What sets are ranked by.
@@ -55,7 +57,8 @@ class SetSearch {
       if (!nearest || whole_ratio(rated.front()) < whole_ratio(*nearest)) nearest = rated.front();
     }
     AK_ASSERT(nearest.has_value(), "a single candidate is a set");
-    return choice_of(*nearest, false);
+    const RatedMembers set = with_rows(std::move(*nearest));
+    return choice_of(set, within_limits(set));
   }
 
  private:
@@ -100,21 +103,49 @@ class SetSearch {
     return candidates_[candidate].times_ns[shape];
   }
 
-  /// The member that takes the shape: of the least estimate, unless that is slower than another on a shape asked for.
-  [[nodiscard]] std::size_t chosen_on(const Members& members, std::size_t shape) const {
-    const std::size_t estimated = least(members, &SetCandidate::estimated_ns, shape);
+  /// The candidate that takes the shape: of the least estimate, unless that is slower than another on a shape asked for.
+  [[nodiscard]] std::size_t chosen_on(const Members& members, const Members& in_rows_alone,
+                                      std::size_t shape) const {
+    const std::size_t estimated = members[least(members, &SetCandidate::estimated_ns, shape)];
     if (shape >= asked_) return estimated;
-    const std::size_t fastest = least(members, &SetCandidate::times_ns, shape);
-    const double limit = kAlike * time_of(members[fastest], shape);
-    return time_of(members[estimated], shape) <= limit ? estimated : fastest;
+    std::size_t fastest = members[least(members, &SetCandidate::times_ns, shape)];
+    for (const std::size_t one : in_rows_alone)
+      if (time_of(one, shape) < time_of(fastest, shape)) fastest = one;
+    return time_of(estimated, shape) <= kAlike * time_of(fastest, shape) ? estimated : fastest;
+  }
+
+  /// As many as there may be, each time the one that helps the shapes asked for most, until these are within the limits.
+  [[nodiscard]] RatedMembers with_rows(RatedMembers set) const {
+    while (!asked_within_limits(set) && set.members.size() + set.in_rows_alone.size() < limits_.max_members) {
+      std::optional<RatedMembers> best;
+      for (const std::size_t candidate : pool_) {
+        Members rows = set.in_rows_alone;
+        if (std::ranges::find(set.members, candidate) != set.members.end() ||
+            std::ranges::find(rows, candidate) != rows.end())
+          continue;
+        rows.insert(std::ranges::upper_bound(rows, candidate), candidate);
+        if (!may_be(together(set.members, rows))) continue;
+        RatedMembers more = rated(set.members, rows);
+        if (!best || more.mean_ratio < best->mean_ratio) best = std::move(more);
+      }
+      if (!best || best->mean_ratio >= set.mean_ratio) break;
+      set = std::move(*best);
+    }
+    return set;
+  }
+
+  [[nodiscard]] static Members together(const Members& one, const Members& other) {
+    Members all;
+    std::ranges::merge(one, other, std::back_inserter(all));
+    return all;
   }
 
   /// Infinite where no member takes a shape.
-  [[nodiscard]] RatedMembers rated(const Members& members) const {
+  [[nodiscard]] RatedMembers rated(const Members& members, const Members& in_rows_alone = {}) const {
     double worst = 1;
     std::array<double, 2> sums{}, weights{};  // of shapes asked for, and of drawn ones
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
-      const double ratio = time_of(members[chosen_on(members, shape)], shape) / best_ns_[shape];
+      const double ratio = time_of(chosen_on(members, in_rows_alone, shape), shape) / best_ns_[shape];
       const std::size_t kind = shape < asked_ ? 0 : 1;
       sums[kind] += weights_[shape] * std::log(ratio);
       weights[kind] += weights_[shape];
@@ -123,7 +154,7 @@ class SetSearch {
     const auto mean = [&](std::size_t kind) {
       return weights[kind] > 0 ? std::exp(sums[kind] / weights[kind]) : 1.0;
     };
-    return {members, mean(0), worst, mean(1)};
+    return {members, mean(0), worst, mean(1), in_rows_alone};
   }
 
   /// Sets of this size by their mean: all, or those that add a member to `base` where there are too many.
@@ -165,35 +196,45 @@ class SetSearch {
     }
   }
 
+  [[nodiscard]] bool asked_within_limits(const RatedMembers& one) const {
+    return one.mean_ratio <= limits_.mean_ratio && one.worst_ratio <= limits_.worst_ratio;
+  }
   [[nodiscard]] bool within_limits(const RatedMembers& one) const {
-    return one.mean_ratio <= limits_.mean_ratio && one.worst_ratio <= limits_.worst_ratio &&
-           one.drawn_ratio <= limits_.drawn_ratio;
+    return asked_within_limits(one) && one.drawn_ratio <= limits_.drawn_ratio;
   }
 
-  /// The fallback is the member that takes every shape and is fastest over them.
+  /// The candidate of the members that takes every shape and is fastest over them.
   [[nodiscard]] std::size_t fallback_of(const Members& members) const {
     std::optional<std::size_t> fallback;
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (!candidates_[members[i]].takes_every_shape) continue;
       const double mean = whole_ratio(rated({members[i]}));
-      if (!fallback || mean < lowest) lowest = mean, fallback = i;
+      if (!fallback || mean < lowest) lowest = mean, fallback = members[i];
     }
     return fallback.value();
   }
 
   [[nodiscard]] SetChoice choice_of(const RatedMembers& set, bool within) const {
-    SetChoice choice{.members = set.members,
-                     .fallback = fallback_of(set.members),
+    SetChoice choice{.members = together(set.members, set.in_rows_alone),
+                     .in_rows_alone = {},
+                     .fallback = 0,
                      .rows = {},
                      .chosen = {},
                      .mean_ratio = set.mean_ratio,
                      .worst_ratio = set.worst_ratio,
                      .drawn_ratio = set.drawn_ratio,
                      .within_limits = within};
+    const auto place_of = [&](std::size_t candidate) {
+      return static_cast<std::size_t>(std::ranges::lower_bound(choice.members, candidate) -
+                                      choice.members.begin());
+    };
+    choice.fallback = place_of(fallback_of(set.members));
+    for (const std::size_t one : set.in_rows_alone) choice.in_rows_alone.push_back(place_of(one));
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
-      choice.chosen.push_back(chosen_on(set.members, shape));
-      if (choice.chosen.back() != least(set.members, &SetCandidate::estimated_ns, shape))
+      const std::size_t chosen = chosen_on(set.members, set.in_rows_alone, shape);
+      choice.chosen.push_back(place_of(chosen));
+      if (chosen != set.members[least(set.members, &SetCandidate::estimated_ns, shape)])
         choice.rows.push_back({shape, choice.chosen.back()});
     }
     return choice;

@@ -53,7 +53,8 @@ struct OwnRow {
 
 /// A set of candidates, and what the rule between them needs next to their estimates.
 struct SetChoice {
-  std::vector<std::size_t> members;  ///< candidates, ascending; what follows counts in this list
+  std::vector<std::size_t> members;             ///< candidates, ascending; what follows counts in this list
+  std::vector<std::size_t> in_rows_alone = {};  ///< ascending: no estimate chooses these
   std::size_t fallback = 0;
   std::vector<OwnRow> rows;
   std::vector<std::size_t> chosen;         ///< by shape
@@ -64,7 +65,9 @@ struct SetChoice {
 
 /// The smallest set that is within the limits by what its rule chooses: on shapes asked for a member that is as good as
 /// the fastest, on drawn ones the member of the least estimate. Of sets of one size the fastest. All combinations are
-/// looked at as long as they are few, else the best set of one member fewer is added to.
+/// looked at as long as they are few, else the best set of one member fewer is added to. Where none is within the limits,
+/// the nearest is given members that serve shapes asked for in rows of their own alone: they were measured there, and
+/// estimates that are wrong elsewhere do no harm.
 /// @param candidates one at least takes every shape, and has a time on each
 [[nodiscard]] SetChoice choose_set(const std::vector<SetCandidate>& candidates, const SetShapes& shapes,
                                    const SetLimits& limits);

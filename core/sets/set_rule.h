@@ -20,11 +20,13 @@ struct RuleRow {
 };
 
 /// Which member of a kernel set takes which shape: of a row the row's, of any other that whose estimated time is the
-/// least, of equal ones the first. Only members that take the shape are compared.
+/// least, of equal ones the first. Only members that take the shape, and not in rows alone, are compared.
 struct SetRule {
   std::vector<RuleRow> rows;
   std::vector<TimeEstimate> estimates;  ///< by member; none of a set of one
-  std::size_t fallback = 0;             ///< the member that takes what no other takes
+  std::vector<std::size_t> in_rows_alone =
+      {};                    ///< members, ascending, that take nothing but the shapes of their rows
+  std::size_t fallback = 0;  ///< the member that takes what no other takes
 };
 
 }  // namespace ak

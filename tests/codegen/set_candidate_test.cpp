@@ -89,6 +89,25 @@ Candidate written(const std::string& plan, const std::string& code) {
 
 }  // namespace
 
+TEST_CASE("a member in rows alone takes the shapes of its rows, and is not compared on others") {
+  const auto gemm = problem_of("gemm", "bfloat16");
+  const TunableValues small{{"BM", 64}, {"CONSUMERS", 1}, {"BN", 128}, {"CLUSTER", 1}, {"STAGES", 8}};
+  SetRule rule = split_at("M", 64);
+  const AxisValues asked{{"M", 128}, {"N", 4096}, {"K", 512}};
+  rule.rows = {{asked, 0}};
+  rule.in_rows_alone = {0};
+  const codegen::KernelSet set =
+      set_of({point_of(*gemm, "gemm_wgmma.cu", small), point_of(*gemm, "gemm_wgmma.cu")}, std::move(rule));
+  const Candidate candidate = made(*gemm, set);
+  CHECK(candidate.plan.let[0].first == "ESTIMATE_2");
+  CHECK(resolved(*gemm, candidate, asked).launches.at(0).kernel == "member_1::gemm_wgmma");
+  const AxisValues beside{
+      {"M", 8}, {"N", 4096}, {"K", 512}};  // where the estimate of the first would be the least
+  CHECK(resolved(*gemm, candidate, beside).launches.at(0).kernel == "member_2::gemm_wgmma");
+  CHECK(codegen::rule_lines(set)[1].starts_with("in its rows alone -> member 1: "));
+  CHECK(codegen::shapes_of_member(set, 0).starts_with("(K == 512"));
+}
+
 TEST_CASE("two points of one template are one program, whose plan launches what the rule chooses") {
   const auto gemm = problem_of("gemm", "bfloat16");
   const TunableValues small{{"BM", 64}, {"CONSUMERS", 1}, {"BN", 128}, {"CLUSTER", 1}, {"STAGES", 8}};

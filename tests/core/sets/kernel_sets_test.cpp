@@ -108,6 +108,24 @@ TEST_CASE(
   CHECK(set.drawn_ratio == Approx(1.3));
 }
 
+TEST_CASE(
+    "a member whose estimates are wrong elsewhere serves the shapes that it is fastest on in rows alone") {
+  std::vector<SetCandidate> candidates =
+      candidates_of({{100, 150, 100, 100}, {150, 100, 900, 900}, {200, 200, 200, 200}});
+  candidates[1].estimated_ns = {150, 100, 50, 50};  // of drawn shapes it is chosen on both
+  const SetChoice set = choose_set(candidates, {.weights = {1, 1, 1, 1}, .asked = 2}, {});
+  CHECK(set.members == std::vector<std::size_t>{0, 1});
+  CHECK(set.in_rows_alone == std::vector<std::size_t>{1});
+  CHECK(set.rows == std::vector<OwnRow>{{.shape = 1, .member = 1}});
+  CHECK(set.chosen == std::vector<std::size_t>{0, 1, 0, 0});
+  CHECK(set.fallback == 0);
+  CHECK(set.within_limits);
+  CHECK(set.mean_ratio == Approx(1));
+  CHECK(set.drawn_ratio == Approx(1));
+  CHECK_FALSE(
+      choose_set(candidates, {.weights = {1, 1, 1, 1}, .asked = 2}, {.max_members = 1}).within_limits);
+}
+
 TEST_CASE("members that differ by less than noise on a shape need no row of their own") {
   std::vector<SetCandidate> candidates = candidates_of({{100, 100.4, 100}, {200, 100, 200}, {100, 200, 150}});
   candidates[0].estimated_ns = {100, 99, 100};
