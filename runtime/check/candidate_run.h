@@ -71,6 +71,8 @@ class CandidateRun {
   }
   /// From now on the scalars are these, instead of the data set's.
   void replace_scalars(ScalarValues scalars) { scalars_ = std::move(scalars); }
+  /// That one call may take before it counts as hanging.
+  [[nodiscard]] double limit_ms() const;
   /// Tells the parent that the candidate runs now, so many times, and how long that may take.
   void report_run(int calls = 1) const;
   /// reset, enqueue, wait. A CUDA error is an Outcome at `stage`; when the process is lost, CudaError is
@@ -109,7 +111,6 @@ class CandidateRun {
   void show_activations(bool shown) const;
   void poison(const OwnBuffer& own) const;
   void clear(BufferView data) const;
-  [[nodiscard]] double limit_ms() const;
   [[nodiscard]] std::optional<Outcome> verify_guard(const GuardedBuffer& buffer, const std::string& what,
                                                     StageId stage) const;
 

@@ -136,11 +136,10 @@ std::size_t Timer::calls_of_sample(bool batch) {
 void Timer::report_now_and_then(const CandidateRun& run) {
   if (steady_clock::now() - reported_ <= kReportInterval) return;
   reported_ = steady_clock::now();
-  const double reference_ms = run.data().reference_ms;
   run_context_.report(
       {.activity = "candidate",
        .what = fmt::format("timing {} on workload {}", run.name(), run.data().workload->name),
-       .limit_ms = reference_ms > 0 ? std::max(2'000.0, 20 * reference_ms) : kUnknownLimitMs});
+       .limit_ms = run.data().reference_ms > 0 ? run.limit_ms() : std::max(kUnknownLimitMs, run.limit_ms())});
 }
 
 void Timer::flush_l2() const {
