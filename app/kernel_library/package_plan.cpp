@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "app/kernel_library/package_reading.h"
 #include "core/error.h"
 #include "core/text/file.h"
 
@@ -82,19 +83,25 @@ std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
   return entries;
 }
 
-Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device, int minutes) {
+Json tuning_manifest(const TuningOrder& order) {
   Json runs = Json::array();
   std::set<std::pair<std::string, std::map<std::string, std::string>>> known;
-  for (const PackageEntry& entry : entries) {
-    Json run{{"name", entry.name}, {"algorithm", entry.problem}, {"params", entry.params}};
+  for (const PackageEntry& entry : order.entries) {
+    Json run{{"name", entry.name}, {"params", entry.params}};
+    if (const std::filesystem::path folder = own_problem(order.problems, entry.problem); !folder.empty())
+      run["problem"] = std::filesystem::absolute(folder).string();
+    else
+      run["algorithm"] = entry.problem;
     // A search has one shape or those of its problem, of which it makes a set.
     if (entry.axes.size() == 1) run["shape"] = entry.axes.front();
     if (entry.axes.size() > 1) run["per_shape"] = true;
     if (known.insert({entry.problem, entry.params}).second || entry.axes.size() == 1)
       runs.push_back(std::move(run));
   }
-  Json manifest{{"budgets", {{"max_minutes", minutes}}}, {"runs", runs}};
-  if (!device.empty()) manifest["defaults"] = {{"arch", device}};
+  Json manifest{{"budgets", {{"max_minutes", order.minutes}}}, {"runs", runs}};
+  if (!order.arch.empty()) manifest["defaults"]["arch"] = order.arch;
+  if (!order.device.empty()) manifest["defaults"]["device"] = order.device;
+  if (order.unaudited) manifest["defaults"]["unaudited"] = true;
   return manifest;
 }
 
