@@ -16,7 +16,7 @@ namespace ak::app {
 
 struct LibraryCheck;
 
-/// What is tuned again: as tuning_manifest() takes it. A kernel that can no longer be read is among them.
+/// What is tuned again: as a TuningOrder has it. A kernel that can no longer be read is among them.
 /// @param names of operators
 [[nodiscard]] std::vector<PackageEntry> entries_to_tune(const ReadPackage& package,
                                                         const std::vector<std::string>& names);

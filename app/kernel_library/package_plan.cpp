@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "app/kernel_library/package_reading.h"
 #include "core/error.h"
 #include "core/text/file.h"
 
@@ -121,15 +122,18 @@ std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
   return entries;
 }
 
-Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device, int minutes) {
+Json tuning_manifest(const TuningOrder& order) {
   Json runs = Json::array();
-  const std::vector<PackageEntry> kernels = kernels_of(entries);
+  const std::vector<PackageEntry> kernels = kernels_of(order.entries);
   for (const PackageEntry& entry : kernels) {
     Json run{{"name", entry.name},
-             {"algorithm", entry.problem},
              {"params", entry.params},
              {"share", std::round(100 * weight_of(entry, kernels)) / 100}};
-    const std::vector<Json> shapes = shapes_of_kernel(entries, entry);
+    if (const std::filesystem::path folder = own_problem(order.problems, entry.problem); !folder.empty())
+      run["problem"] = std::filesystem::absolute(folder).string();
+    else
+      run["algorithm"] = entry.problem;
+    const std::vector<Json> shapes = shapes_of_kernel(order.entries, entry);
     if (shapes.size() == 1) run["shape"] = shapes.front();
     if (shapes.size() > 1) {
       run["shape"] = shapes;
@@ -137,8 +141,10 @@ Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string
     }
     runs.push_back(std::move(run));
   }
-  Json manifest{{"budgets", {{"max_minutes", minutes}}}, {"runs", runs}};
-  if (!device.empty()) manifest["defaults"] = {{"arch", device}};
+  Json manifest{{"budgets", {{"max_minutes", order.minutes}}}, {"runs", runs}};
+  if (!order.arch.empty()) manifest["defaults"]["arch"] = order.arch;
+  if (!order.device.empty()) manifest["defaults"]["device"] = order.device;
+  if (order.unaudited) manifest["defaults"]["unaudited"] = true;
   return manifest;
 }
 

@@ -26,9 +26,17 @@ struct PackageEntry {
 /// Throws Error(bad_input) with what is wrong.
 [[nodiscard]] std::vector<PackageEntry> package_plan(const std::filesystem::path& file);
 
-/// A manifest of a session that tunes the entries on their shapes, those that take most of the model's time first and
-/// longest.
-[[nodiscard]] Json tuning_manifest(const std::vector<PackageEntry>& entries, const std::string& device,
-                                   int minutes);
+/// A session that tunes entries on their shapes.
+struct TuningOrder {
+  std::vector<PackageEntry> entries;
+  std::string arch;    ///< that it is for; empty: this machine's
+  std::string device;  ///< a --device; empty: the machine's
+  int minutes;
+  std::vector<std::filesystem::path> problems = {};  ///< folders of problems that are not shipped
+  bool unaudited = false;
+};
+
+/// A manifest of it: those that take most of the model's time first and longest.
+[[nodiscard]] Json tuning_manifest(const TuningOrder& order);
 
 }  // namespace ak::app

@@ -111,10 +111,15 @@ std::map<std::string, std::string> param_texts(const Json& params) {
   return texts;
 }
 
+fs::path own_problem(const std::vector<fs::path>& folders, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      folders, [&](const fs::path& folder) { return codegen::load_problem(folder).name == name; });
+  return found == folders.end() ? fs::path() : *found;
+}
+
 codegen::Problem problem_of_package(const std::vector<fs::path>& folders, const std::string& name) {
-  for (const fs::path& folder : folders)
-    if (codegen::Problem problem = codegen::load_problem(folder); problem.name == name) return problem;
-  return codegen::load_problem(codegen::find_problem(name));
+  const fs::path own = own_problem(folders, name);
+  return codegen::load_problem(own.empty() ? codegen::find_problem(name) : own);
 }
 
 std::string key_of_variant(const fs::path& database, RowId variant) {

@@ -16,6 +16,10 @@
 
 namespace ak::app {
 
+/// The folder among them that has the problem; empty: it is a shipped one.
+[[nodiscard]] std::filesystem::path own_problem(const std::vector<std::filesystem::path>& folders,
+                                                const std::string& name);
+
 /// Of the folders that were named, else a shipped one.
 [[nodiscard]] codegen::Problem problem_of_package(const std::vector<std::filesystem::path>& folders,
                                                   const std::string& name);

@@ -153,6 +153,50 @@ TEST_CASE("what is no package of this database and this device is refused with w
   refused(box.check(), ExitCode::bad_input, "lacks a field");
 }
 
+TEST_CASE("a kernel of a problem of the user's own is tuned again and takes the old one's place") {
+  Sandbox box;
+  const std::filesystem::path own = box.folder / "own";
+  const std::string dist = (box.folder / "dist").string();
+  std::filesystem::copy(AK_SOURCE_DIR "/templates/vector_add", own);
+  for (const char* file : {"audit.json", "vector_add.cu"}) std::filesystem::remove(own / file);
+  Json problem = parse_json(read_file(own / "problem.json"));
+  problem["name"] = "own_add";
+  problem["definition"]["name"] = "own_add_{dtype}";
+  write_file_atomically(own / "problem.json", problem.dump());
+  const std::string head = "\"problem\": \"vector_add\", \"params\": {\"dtype\": \"float32\"},\n";
+  std::string found = kernel_text(kAdd);  // by a search among the folder's templates
+  write_file_atomically(own / "add.cu", found.erase(found.find(head), head.size()));
+  std::string slow = kernel_text("  for (long long i = threadIdx.x; i < n; i += 32) c[i] = a[i] + b[i];\n");
+  for (const auto& [what, other] : std::map<std::string, std::string>{
+           {"vector_add", "own_add"}, {"[256]", "[32]"}, {"\"ceil_div(N, 256)\"", "1"}})
+    slow.replace(slow.find(what), what.size(), other);
+  const auto succeeds = [&](std::vector<std::string> arguments, std::vector<std::string> more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = box.run(arguments);
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    return result.out;
+  };
+  const std::vector<std::string> of_problem{"--problem", own.string()};
+  succeeds({"evaluate", box.write("slow.cu", slow), "--device", "emulator", "--unaudited"}, of_problem);
+  succeeds(
+      {"library", "build", "--name", "made_ops", "--output", dist, "--arch", "sm_90a", "--kernel", "add=1"},
+      of_problem);
+  const std::string description = dist + "/made_ops/library.json";
+  Json packed = parse_json(read_file(description));
+  scale_times(packed["operators"][0]["measured"], 1 / 1.1);
+  write_file_atomically(description, packed.dump());
+  const Json json = parse_json(succeeds(
+      {"library", "check", dist, "--device", "emulator", "--unaudited", "--repair", "--tune", "1", "--json"},
+      of_problem));
+  CHECK(json["regressed"] == Json::array({"add"}));
+  CHECK(json["repair"]["replaced"].contains("add"));
+  const Json repaired = parse_json(read_file(description));
+  CHECK(repaired["version"] == "1.0.post1");
+  CHECK(repaired["operators"][0]["algorithm"] == "own_add");
+  CHECK(read_file(dist + "/made_ops/kernels/add.cu").find("i += 32") == std::string::npos);
+}
+
 TEST_CASE("a package that nobody measured has nothing to compare, which is no success") {
   PackedSandbox box;
   box.change_measured([](Json& measured) { measured = nullptr; });

@@ -131,8 +131,12 @@ void find_kernels(const Flags& flags, app::PackageOrder& order) {
   std::vector<app::PackageEntry> missing = app::without_kernel(order);
   if (missing.empty()) return;
   constexpr int kMinutes = 60;  // chosen: an hour finds most of what templates have
-  const std::string manifest = write_tuning_manifest(flags.output, missing, flags.device,
-                                                     flags.tune_minutes > 0 ? flags.tune_minutes : kMinutes);
+  const std::string manifest =
+      write_tuning_manifest(flags.output, {.entries = missing,
+                                           .arch = flags.device,
+                                           .device = {},
+                                           .minutes = flags.tune_minutes > 0 ? flags.tune_minutes : kMinutes,
+                                           .problems = order.problems});
   const std::string where = flags.device.empty() ? "" : fmt::format(" for {}", flags.device);
   fmt::print(stderr, "no verified kernel{} is in {} of:\n{}\n", where, order.database.string(),
              entries_text(missing));

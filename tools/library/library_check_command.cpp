@@ -94,10 +94,14 @@ app::Repair repair(const CheckFlags& flags, const app::LibraryCheckOrder& asked,
                          .device = asked.device,
                          .compiler = flags.compiler,
                          .searches_after = app::newest_search(asked.measurement.database)};
-  const auto entries = app::entries_to_tune(check.package, check.regressed());
-  print_stderr("tuning again, in {} minutes at most:\n{}\n", flags.minutes, entries_text(entries));
-  const std::string target = app::check_target(check.package, asked.device).arch.sm();
-  run_tuning_session(write_tuning_manifest(flags.package, entries, target, flags.minutes), order.database);
+  const app::TuningOrder tuning{.entries = app::entries_to_tune(check.package, check.regressed()),
+                                .arch = app::check_target(check.package, asked.device).arch.sm(),
+                                .device = flags.device,
+                                .minutes = flags.minutes,
+                                .problems = asked.problems,
+                                .unaudited = flags.unaudited};
+  print_stderr("tuning again, in {} minutes at most:\n{}\n", flags.minutes, entries_text(tuning.entries));
+  run_tuning_session(write_tuning_manifest(flags.package, tuning), order.database);
   return app::repair_package(check, order, config,
                              [](const std::string& line) { print_stderr("{}\n", line); });
 }

@@ -23,12 +23,11 @@ std::string entries_text(const std::vector<app::PackageEntry>& entries) {
   return fmt::format("{}", fmt::join(texts, "\n"));
 }
 
-std::string write_tuning_manifest(const std::string& package, const std::vector<app::PackageEntry>& entries,
-                                  const std::string& arch, int minutes) {
+std::string write_tuning_manifest(const std::string& package, const app::TuningOrder& order) {
   fs::path file = fs::path(package).lexically_normal();
   if (!file.has_filename()) file = file.parent_path();
   file += ".tune.json";
-  write_file_atomically(file, app::tuning_manifest(entries, arch, minutes).dump(2) + "\n");
+  write_file_atomically(file, app::tuning_manifest(order).dump(2) + "\n");
   return file.string();
 }
 

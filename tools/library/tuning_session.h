@@ -13,9 +13,7 @@ namespace ak::tools {
 [[nodiscard]] std::string entries_text(const std::vector<app::PackageEntry>& entries);
 
 /// Writes the manifest of the session that tunes them beside the folder of the package: "dist.tune.json".
-/// @param arch that it is for; empty: this machine's
-std::string write_tuning_manifest(const std::string& package, const std::vector<app::PackageEntry>& entries,
-                                  const std::string& arch, int minutes);
+std::string write_tuning_manifest(const std::string& package, const app::TuningOrder& order);
 
 /// Runs it as `alphakernel session start` does; it can be resumed by itself. A session that ends otherwise than well says so
 /// on stderr: what it found is used.
