@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/source/reference_types.h"
 #include "core/device/device_facts.h"
 #include "core/error.h"
 #include "core/text/suggest.h"
@@ -67,6 +68,8 @@ std::vector<Candidate> starting_points(const ProblemInstance& problem, const Arc
   }
   if (!only.empty()) keep_only(candidates, problem, only);
   candidates.insert(candidates.begin(), own.begin(), own.end());
+  if (candidates.empty() && !problem.reference_cu.empty())
+    candidates.push_back(read_candidate(problem.problem + "/reference.cu", codegen::twin_as_kernel(problem)));
   if (candidates.empty()) {
     fail(ExitCode::bad_input, "{} has no kernel template to search; give one with --start FILE.cu",
          problem.folder.string());

@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/plan/device_headers.h"
+#include "core/plan/include_scan.h"
+
 namespace ak::codegen {
 namespace {
 
@@ -24,6 +29,19 @@ std::string reference_types(const ProblemInstance& problem, bool exact) {
       lines += fmt::format("using out_t_{} = {};\n", output.name, result_type(output.dtype, exact));
   }
   return lines;
+}
+
+std::string twin_as_kernel(const ProblemInstance& problem) {
+  const std::string& source = problem.reference_cu;
+  int last_line = end_of_device_headers(source);
+  for (const IncludeLine& include : scan_includes(source))
+    if (include.top_level) last_line = std::max(last_line, include.last_line);
+  std::size_t split =
+      last_line > 0 ? 0 : source.find("*/") + 2;  // behind the plan, where no header is included
+  for (int line = 0; line < last_line; ++line)
+    split = std::min(source.find('\n', split), source.size() - 1) + 1;
+  return fmt::format("{}\n// The reference's twin: what it computes with.\n{}{}", source.substr(0, split),
+                     reference_types(problem, false), source.substr(split));
 }
 
 }  // namespace ak::codegen

@@ -12,4 +12,7 @@ namespace ak::codegen {
 /// @param exact  the exact reference, else the twin
 [[nodiscard]] std::string reference_types(const ProblemInstance& problem, bool exact);
 
+/// reference.cu as a kernel that can be searched from: the twin, its types behind its headers.
+[[nodiscard]] std::string twin_as_kernel(const ProblemInstance& problem);
+
 }  // namespace ak::codegen

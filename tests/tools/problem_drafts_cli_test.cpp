@@ -133,6 +133,13 @@ TEST_CASE(
   CHECK(used.exit_code == 0);
   CHECK_THAT(used.err, !Contains("auditing"));  // as it was drafted it has passed
 
+  const ProgramResult found =  // there is no kernel in it: from the reference's twin
+      drafting.box.run({"generate", "--problem", drafting.folder(), "--device", "emulator", "--output",
+                        (drafting.box.folder / "found.cu").string()});
+  INFO(found.out << found.err);
+  CHECK(found.exit_code == 0);
+  CHECK_THAT(read_file(drafting.box.folder / "found.cu"), Contains("using accum_t = float"));
+
   std::ofstream(drafting.folder() + "/reference.cu", std::ios::app) << "// something else\n";
   const ProgramResult changed = drafting.evaluate();
   CHECK(changed.exit_code == code(ExitCode::audit));
