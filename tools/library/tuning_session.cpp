@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/library/tuning_session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/text/file.h"
 #include "tools/verb.h"
@@ -12,6 +15,31 @@
 namespace ak::tools {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// While it lives, what is printed to stdout goes to stderr: of a verb inside another, whose stdout may be JSON.
+class StdoutAsStderr {
+ public:
+  StdoutAsStderr() {
+    std::fflush(stdout);
+    stdout_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (stdout_ >= 0) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  ~StdoutAsStderr() {
+    if (stdout_ < 0) return;
+    std::fflush(stdout);
+    ::dup2(stdout_, STDOUT_FILENO);
+    ::close(stdout_);
+  }
+  StdoutAsStderr(const StdoutAsStderr&) = delete;
+  StdoutAsStderr& operator=(const StdoutAsStderr&) = delete;
+
+ private:
+  int stdout_ = -1;
+};
+
+}  // namespace
 
 std::string entries_text(const std::vector<app::PackageEntry>& entries) {
   std::vector<std::string> texts;
@@ -36,6 +64,7 @@ void run_tuning_session(const std::string& manifest, const fs::path& database) {
   const fs::path folder = fs::path(manifest).replace_extension("");
   std::error_code error;
   fs::create_directories(folder, error);  // where it cannot be made the session says so
+  const StdoutAsStderr moved;
   const int code = (*session)->run(
       {"start", manifest, "--foreground", "--db", database.string(), "--output-folder", folder.string()});
   if (code != 0) fmt::print(stderr, "the session ended with exit code {}: what it found is used\n", code);
