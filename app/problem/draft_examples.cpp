@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <span>
 
@@ -184,22 +185,18 @@ DraftExample read_example(const JsonReader& at) {
   return example;
 }
 
-}  // namespace
-
-std::vector<DraftExample> read_examples(std::string_view text) {
-  const Result<Json> json = parse_json_line(text);
-  if (!json) throw JsonInputError(fmt::format("{}: {}", kExamplesFile, json.error().message));
-  const JsonReader at(*json, kExamplesFile);
-  const auto items = at.items();
-  if (items.empty() || items.size() > kMaxExamples) at.fail(fmt::format("1 to {} examples", kMaxExamples));
-  std::vector<DraftExample> examples;
-  for (const JsonReader& item : items) examples.push_back(read_example(item));
-  return examples;
+/// The reference that makes the mistake.
+std::shared_ptr<const ProblemInstance> with_mutation(const ProblemInstance& problem,
+                                                     const Mutation& mutation) {
+  auto mutated = std::make_shared<ProblemInstance>(problem);
+  const std::size_t plan_end = mutated->reference_cu.find("*/");
+  AK_ASSERT(plan_end != std::string::npos, "a reference that ran has a plan");
+  mutated->reference_cu.insert(plan_end + 2, fmt::format("\n#define {} 1\n", mutation.macro));
+  return mutated;
 }
 
-ExampleRun run_example(const codegen::Problem& problem, const DraftExample& example, const Target& target,
-                       const Config& config) {
-  const auto instance = codegen::instantiate(problem, codegen::choose_params(problem, example.params));
+ExampleRun run_on(const std::shared_ptr<const ProblemInstance>& instance, const DraftExample& example,
+                  const Target& target, const Config& config) {
   const Workload& workload = workload_named(*instance, example.workload);
   const runtime::ScratchFolder scratch;
   write_inputs(*instance, workload, JsonReader(example.inputs, "examples.json: inputs"), scratch.path());
@@ -229,6 +226,40 @@ ExampleRun run_example(const codegen::Problem& problem, const DraftExample& exam
       run.faults.push_back(std::move(fault));
   }
   return run;
+}
+
+}  // namespace
+
+std::vector<DraftExample> read_examples(std::string_view text) {
+  const Result<Json> json = parse_json_line(text);
+  if (!json) throw JsonInputError(fmt::format("{}: {}", kExamplesFile, json.error().message));
+  const JsonReader at(*json, kExamplesFile);
+  const auto items = at.items();
+  if (items.empty() || items.size() > kMaxExamples) at.fail(fmt::format("1 to {} examples", kMaxExamples));
+  std::vector<DraftExample> examples;
+  for (const JsonReader& item : items) examples.push_back(read_example(item));
+  return examples;
+}
+
+ExampleRun run_example(const codegen::Problem& problem, const DraftExample& example, const Target& target,
+                       const Config& config) {
+  const auto instance = codegen::instantiate(problem, codegen::choose_params(problem, example.params));
+  ExampleRun run = run_on(instance, example, target, config);
+  if (!run.faults.empty()) return run;
+  for (const Mutation& mutation : instance->mutations)
+    run.mutations[mutation.name] =
+        !run_on(with_mutation(*instance, mutation), example, target, config).faults.empty();
+  return run;
+}
+
+std::vector<std::string> unshown_mutations(const std::vector<ExampleRun>& runs) {
+  std::map<std::string, bool> shown;
+  for (const ExampleRun& run : runs)
+    for (const auto& [name, shows] : run.mutations) shown[name] = shown[name] || shows;
+  std::vector<std::string> names;
+  for (const auto& [name, shows] : shown)
+    if (!shows) names.push_back(name);
+  return names;
 }
 
 }  // namespace ak::app

@@ -203,10 +203,14 @@ Json to_json(const DraftJudgement& judgement) {
                         {"expected", run.example.outputs},
                         {"computed", run.computed},
                         {"agrees", run.faults.empty()}});
-  return {
-      {"name", judgement.name},         {"summary", judgement.summary}, {"passed", judgement.faults.empty()},
-      {"faults", judgement.faults},     {"choices", judgement.choices}, {"findings", judgement.findings},
-      {"examples", std::move(examples)}};
+  return {{"name", judgement.name},
+          {"summary", judgement.summary},
+          {"passed", judgement.faults.empty()},
+          {"faults", judgement.faults},
+          {"choices", judgement.choices},
+          {"findings", judgement.findings},
+          {"examples", std::move(examples)},
+          {"unshown_mutations", unshown_mutations(judgement.examples)}};
 }
 
 }  // namespace ak::app

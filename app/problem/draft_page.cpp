@@ -2,6 +2,7 @@
 #include "app/problem/draft_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "codegen/problem/problem_files.h"
 #include "core/text/shown_text.h"
@@ -38,6 +39,15 @@ std::string section(const Json& json, const char* key, const std::string& title)
     }
   }
   return text + "\n";
+}
+
+/// What neither the examples nor the audit can tell: whether the reference itself makes such a mistake.
+std::string unshown_text(const std::vector<ExampleRun>& examples) {
+  const std::vector<std::string> names = unshown_mutations(examples);
+  if (names.empty()) return "";
+  return fmt::format(
+      "No example shows these mistakes: {}.\nWhether the reference makes one itself is for you to see.\n\n",
+      fmt::join(names, ", "));
 }
 
 std::string examples_text(const std::vector<ExampleRun>& examples) {
@@ -85,8 +95,8 @@ std::string draft_page(const codegen::Problem& problem, const DraftMark& mark,
           section(json, "mutations", "Mistakes that the checks have to notice") +
           section(json, "audit_exempt", "What the audit does not ask of it, and why") +
           section(json, "sources", "Sources, as the model names them");
-  page +=
-      workloads_text(codegen::read_problem_file(problem.folder, "workloads.jsonl")) + examples_text(examples);
+  page += workloads_text(codegen::read_problem_file(problem.folder, "workloads.jsonl")) +
+          examples_text(examples) + unshown_text(examples);
   page += "reference.cu, which says what is right\n\n" +
           codegen::read_problem_file(problem.folder, "reference.cu");
   return shown_text(page);

@@ -124,7 +124,8 @@ TEST_CASE(
   INFO(asked.out << asked.err);
   CHECK(asked.exit_code == code(ExitCode::usage));
   CHECK_THAT(asked.out, Contains("y[n] = min(x[n]^2, 1)") && Contains("[0.25,0.25,1.0,0.0]") &&
-                            Contains("does not square") && Contains("squares, at most one"));
+                            Contains("does not square") && Contains("squares, at most one") &&
+                            !Contains("No example shows"));
   CHECK(drafting.evaluate().exit_code == code(ExitCode::audit));
 
   CHECK(drafting.box.run({"problem", "confirm", drafting.folder(), "--yes"}).exit_code == 0);
@@ -144,6 +145,23 @@ TEST_CASE(
   const ProgramResult changed = drafting.evaluate();
   CHECK(changed.exit_code == code(ExitCode::audit));
   CHECK_THAT(changed.err, Contains("was changed since a person has confirmed it"));
+}
+
+TEST_CASE("a mistake that no example shows is named to the person who confirms") {
+  Drafting drafting;
+  const std::string small =
+      replaced(replaced(sample_file("examples.json"), "0.5, -0.5, 3, 0", "0.5, -0.5, 0, 0"),
+               "0.25, 0.25, 1, 0", "0.25, 0.25, 0, 0");
+  const ProgramResult made = drafting.draft({answer_with("examples.json", small)});
+  INFO(made.out << made.err);
+  REQUIRE(made.exit_code == 0);
+  const ProgramResult judged = drafting.box.run({"problem", "judge", drafting.folder()});
+  CHECK_THAT(judged.out, Contains("no example shows the mutation 'no_clip'") && !Contains("'no_square'"));
+  CHECK(parse_json(
+            drafting.box.run({"problem", "judge", drafting.folder(), "--json"}).out)["unshown_mutations"] ==
+        Json::array({"no_clip"}));
+  CHECK_THAT(drafting.box.run({"problem", "confirm", drafting.folder(), "--yes"}).out,
+             Contains("No example shows these mistakes: no_clip."));
 }
 
 TEST_CASE("no answer of a model writes another file than the four, or one that is too large") {

@@ -131,6 +131,10 @@ int judge_problem(const app::Arguments& arguments) {
       "{}: {} examples agree with the reference, {} findings of its audit under {} choices of params are "
       "as they should be\n",
       judgement.name, judgement.examples.size(), judgement.findings, judgement.choices);
+  for (const std::string& name : app::unshown_mutations(judgement.examples))
+    fmt::print(
+        "note: no example shows the mutation '{}': look whether the reference itself makes that mistake\n",
+        name);
   return 0;
 }
 
