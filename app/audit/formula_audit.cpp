@@ -231,10 +231,12 @@ AuditFinding judge_flops(const ProblemInstance& problem, const DeviceFacts& devi
   const auto factor = factor_of(growths);
   if (factor && !agree(*factor, 1, kGrowthTolerance) &&
       arithmetic_bounds(problem, *factor, with_clocks(device)))
-    reject(finding,
-           fmt::format(
-               "the reference executes {:.4g} operations for each of the formula's, which sets the floor",
-               *factor));
+    reject(
+        finding,
+        fmt::format(
+            "the reference executes {:.4g} operations for each of the formula's, which sets the floor; where "
+            "kernels need no more than the formula says, audit_exempt of \"flops\" says why",
+            *factor));
   if (growths.empty() && finding.as_expected())
     set_uncompared(finding, "no axis of the small workloads can be doubled twice");
   return finding;
