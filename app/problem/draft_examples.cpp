@@ -245,9 +245,9 @@ ExampleRun run_example(const codegen::Problem& problem, const DraftExample& exam
                        const Config& config) {
   const auto instance = codegen::instantiate(problem, codegen::choose_params(problem, example.params));
   ExampleRun run = run_on(instance, example, target, config);
-  if (!run.faults.empty()) return run;
   for (const Mutation& mutation : instance->mutations)
     run.mutations[mutation.name] =
+        run.faults.empty() &&
         !run_on(with_mutation(*instance, mutation), example, target, config).faults.empty();
   return run;
 }

@@ -210,7 +210,8 @@ Json to_json(const DraftJudgement& judgement) {
           {"choices", judgement.choices},
           {"findings", judgement.findings},
           {"examples", std::move(examples)},
-          {"unshown_mutations", unshown_mutations(judgement.examples)}};
+          {"unshown_mutations",
+           judgement.examples.empty() ? Json() : Json(unshown_mutations(judgement.examples))}};
 }
 
 }  // namespace ak::app

@@ -22,15 +22,10 @@ constexpr std::size_t kDrawnOfShape = 5;
 // However little time is left: an estimate has three to five factors (chosen).
 constexpr std::size_t kLeastDrawn = 8;
 
-bool is_gpu(const MemberMeasurements& measurements) { return measurements.device().kind == DeviceKind::cuda; }
-
 std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
                            const std::vector<AxisValues>& timed, const Candidate& base,
                            const Drawing& drawing) {
-  std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed.size());
-  count = std::min(count, kDrawnOfShape * timed.size());
-  if (!is_gpu(measurements)) count = std::min(count, kDrawnOnCpuDevice);
-  if (drawing.most) count = std::min(count, std::max(*drawing.most, kLeastDrawn));
+  const std::size_t count = drawn_count(measurements.device().kind, timed.size(), drawing);
   std::vector<Workload> drawn =
       codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), drawing.seed);
   std::set<AxisValues> seen(timed.begin(), timed.end());
@@ -50,6 +45,14 @@ std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& 
 }
 
 }  // namespace
+
+std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& drawing) {
+  std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed);
+  count = std::min(count, kDrawnOfShape * timed);
+  if (device != DeviceKind::cuda) count = std::min(count, kDrawnOnCpuDevice);
+  if (drawing.most) count = std::min(count, std::max(*drawing.most, kLeastDrawn));
+  return count;
+}
 
 DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
                          const std::vector<AxisValues>& timed, const std::vector<Candidate>& points,

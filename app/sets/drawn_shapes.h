@@ -23,6 +23,9 @@ struct Drawing {
   std::optional<std::size_t> most;  ///< shapes that there is time for; some are drawn all the same
 };
 
+/// How many shapes are drawn next to `timed` ones.
+[[nodiscard]] std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& drawing);
+
 /// Draws shapes from the problem's ranges of held-out shapes, as many as a set may be learned from next to `timed`, of those
 /// that `points[base]` takes. Every point is checked and timed there as in a search: what is fitted to many times needs none
 /// of them to a percent.

@@ -42,13 +42,6 @@ std::shared_ptr<const ProblemInstance> problem_of(const ProblemInstance& problem
   return copy;
 }
 
-/// The other half of the time is for making a set of what they find: on a GPU that takes about as long, measuring points on
-/// other shapes and checking members.
-agent::Budgets for_searches(agent::Budgets budgets) {
-  if (budgets.max_wall) *budgets.max_wall /= 2;
-  return budgets;
-}
-
 class ShapeTuning {
  public:
   ShapeTuning(const SearchRun& run, const Config& config, VariantStore& store, RowId set,
@@ -59,7 +52,7 @@ class ShapeTuning {
         set_(set),
         stop_(stop),
         answers_(run.templates),
-        budgets_(for_searches(run.budgets)),
+        budgets_(for_searches(run.budgets, run.spent_before)),
         spent_(run.spent_before) {}
 
   TunedShapes tune_all() {
@@ -268,6 +261,11 @@ agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left, const a
                               (*budgets.max_wall - spent_wall) / static_cast<std::int64_t>(left));
   share.target_ns.reset();  // it is of all shapes
   return share;
+}
+
+agent::Budgets for_searches(agent::Budgets budgets, std::chrono::milliseconds spent_before) {
+  if (budgets.max_wall) *budgets.max_wall -= (*budgets.max_wall - spent_before) / 2;
+  return budgets;
 }
 
 bool worth_a_search(const agent::Budgets& budgets, const agent::Progress& spent,

@@ -36,6 +36,11 @@ struct TunedShapes {
 [[nodiscard]] agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left,
                                       const agent::Progress& spent, std::chrono::milliseconds spent_wall);
 
+/// What the searches of all shapes may use together: half of the time that is left. The other half is for making a set of
+/// what they find; on a GPU that takes about as long, measuring points on other shapes and checking members.
+/// @param spent_before of the time, before this process
+[[nodiscard]] agent::Budgets for_searches(agent::Budgets budgets, std::chrono::milliseconds spent_before);
+
 /// Whether enough of every budget is left for one more search.
 [[nodiscard]] bool worth_a_search(const agent::Budgets& budgets, const agent::Progress& spent,
                                   std::chrono::milliseconds spent_wall);

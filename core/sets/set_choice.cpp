@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/learn/bootstrap.h"
@@ -46,7 +47,7 @@ class SetSearch {
   }
 
   SetChoice run() const {
-    std::optional<RatedMembers> nearest;
+    std::optional<RatedMembers> nearest, with_own_rows;
     Members base;
     for (std::size_t size = 1; size <= std::min(limits_.max_members, pool_.size()); ++size) {
       const std::vector<RatedMembers> rated = sets_of(size, base);
@@ -54,11 +55,14 @@ class SetSearch {
       base = rated.front().members;
       const auto within = std::ranges::find_if(rated, [&](const auto& one) { return within_limits(one); });
       if (within != rated.end()) return choice_of(*within, true);
-      if (!nearest || whole_ratio(rated.front()) < whole_ratio(*nearest)) nearest = rated.front();
+      keep_nearer(nearest, rated.front());
+      const auto elsewhere = std::ranges::find_if(
+          rated, [&](const auto& one) { return one.drawn_ratio <= limits_.drawn_ratio; });
+      keep_nearer(with_own_rows, with_rows(elsewhere != rated.end() ? *elsewhere : rated.front()));
     }
-    AK_ASSERT(nearest.has_value(), "a single candidate is a set");
-    const RatedMembers set = with_rows(std::move(*nearest));
-    return choice_of(set, within_limits(set));
+    AK_ASSERT(nearest.has_value() && with_own_rows.has_value(), "a single candidate is a set");
+    keep_nearer(nearest, std::move(*with_own_rows));
+    return choice_of(*nearest, within_limits(*nearest));
   }
 
  private:
@@ -114,6 +118,21 @@ class SetSearch {
     return time_of(estimated, shape) <= kAlike * time_of(fastest, shape) ? estimated : fastest;
   }
 
+  /// Within the limits before others, then the faster one, of equal ones the first.
+  void keep_nearer(std::optional<RatedMembers>& nearest, RatedMembers one) const {
+    const auto rank = [&](const RatedMembers& set) {
+      return std::pair(!within_limits(set), whole_ratio(set));
+    };
+    if (!nearest || rank(one) < rank(*nearest)) nearest = std::move(one);
+  }
+
+  /// By how much shapes asked for are over their limits, and then their mean: what members in rows alone are to lower.
+  [[nodiscard]] std::pair<double, double> lack_of(const RatedMembers& one) const {
+    const auto over = [](double ratio, double limit) { return std::max(0.0, std::log(ratio / limit)); };
+    return {over(one.mean_ratio, limits_.mean_ratio) + over(one.worst_ratio, limits_.worst_ratio),
+            one.mean_ratio};
+  }
+
   /// As many as there may be, each time the one that helps the shapes asked for most, until these are within the limits.
   [[nodiscard]] RatedMembers with_rows(RatedMembers set) const {
     while (!asked_within_limits(set) && set.members.size() + set.in_rows_alone.size() < limits_.max_members) {
@@ -126,11 +145,20 @@ class SetSearch {
         rows.insert(std::ranges::upper_bound(rows, candidate), candidate);
         if (!may_be(together(set.members, rows))) continue;
         RatedMembers more = rated(set.members, rows);
-        if (!best || more.mean_ratio < best->mean_ratio) best = std::move(more);
+        if (!best || lack_of(more) < lack_of(*best)) best = std::move(more);
       }
-      if (!best || best->mean_ratio >= set.mean_ratio) break;
-      set = std::move(*best);
+      if (!best || lack_of(*best) >= lack_of(set)) break;
+      set = without_idle_rows(std::move(*best));
     }
+    return set;
+  }
+
+  /// A member that was added for a shape may lose it to one that is added later.
+  [[nodiscard]] RatedMembers without_idle_rows(RatedMembers set) const {
+    std::set<std::size_t> chosen;
+    for (std::size_t shape = 0; shape < asked_; ++shape)
+      chosen.insert(chosen_on(set.members, set.in_rows_alone, shape));
+    std::erase_if(set.in_rows_alone, [&](std::size_t one) { return !chosen.contains(one); });
     return set;
   }
 

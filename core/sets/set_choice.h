@@ -66,8 +66,8 @@ struct SetChoice {
 /// The smallest set that is within the limits by what its rule chooses: on shapes asked for a member that is as good as
 /// the fastest, on drawn ones the member of the least estimate. Of sets of one size the fastest. All combinations are
 /// looked at as long as they are few, else the best set of one member fewer is added to. Where none is within the limits,
-/// the nearest is given members that serve shapes asked for in rows of their own alone: they were measured there, and
-/// estimates that are wrong elsewhere do no harm.
+/// those that choose well on drawn shapes, one of each size, are given members that serve shapes asked for in rows of
+/// their own alone: they were measured there, and estimates that are wrong elsewhere do no harm.
 /// @param candidates one at least takes every shape, and has a time on each
 [[nodiscard]] SetChoice choose_set(const std::vector<SetCandidate>& candidates, const SetShapes& shapes,
                                    const SetLimits& limits);

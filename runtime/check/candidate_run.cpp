@@ -8,11 +8,11 @@ namespace {
 // constant part is for loops that wait, and for shapes where the reference does next to nothing.
 constexpr std::uint64_t kInstructionsPerReference = 100;
 constexpr std::uint64_t kMinInstructions = 1'000'000;
-// On the CPU device the instruction budget ends a hang; this is for the emulator itself to hang: checks slow
-// a launch down by up to ten times.
 constexpr double kLeastLimitMs = 2'000;  // loading and start-up
 // A library loads its kernels when they are first called: among four H200 at work that took over two seconds a few times.
 constexpr double kLibraryLimitMs = 30'000;
+// On the CPU device the instruction budget ends a hang; this is for the emulator itself to hang: checks slow
+// a launch down by up to ten times.
 constexpr double kEmulatedLimitMs = 30'000, kEmulatedReferences = 10 * kInstructionsPerReference;
 
 Outcome fault(Gate gate, Status status, StageId stage, std::string message) {

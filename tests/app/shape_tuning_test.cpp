@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/sets/drawn_shapes.h"
+
 namespace ak::app {
 
 using std::chrono::milliseconds;
@@ -57,6 +59,28 @@ TEST_CASE("a shape gets an equal part of the time that those before it have left
   CHECK(share_of(all, 4, {}, {}).max_wall == milliseconds(1'000));
   CHECK(share_of(all, 3, {}, milliseconds(400)).max_wall == milliseconds(1'200));
   CHECK(share_of(all, 1, {}, milliseconds(5'000)).max_wall == milliseconds(1));
+}
+
+TEST_CASE("the searches of a set have half of the time that is left, also where it goes on after a kill") {
+  agent::Budgets all;
+  CHECK_FALSE(for_searches(all, milliseconds(10)).max_wall);
+  all.max_wall = milliseconds(60'000);
+  CHECK(for_searches(all, {}).max_wall == milliseconds(30'000));
+  const agent::Budgets again = for_searches(all, milliseconds(40'000));
+  CHECK(again.max_wall == milliseconds(50'000));
+  CHECK(share_of(again, 2, {}, milliseconds(40'000)).max_wall == milliseconds(5'000));
+}
+
+TEST_CASE("shapes are drawn as many as there is time for, and some where there is none") {
+  const auto on = [](DeviceKind kind, std::size_t timed, std::optional<std::size_t> most) {
+    return drawn_count(kind, timed, {.seed = 1, .most = most});
+  };
+  CHECK(on(DeviceKind::cuda, 4, {}) == 20);
+  CHECK(on(DeviceKind::cuda, 60, {}) == 4);
+  CHECK(on(DeviceKind::cuda, 4, 15) == 15);
+  CHECK(on(DeviceKind::cuda, 4, 0) == 8);
+  CHECK(on(DeviceKind::cuda, 1, 0) == 5);
+  CHECK(on(DeviceKind::emulator, 4, 0) == 4);
 }
 
 TEST_CASE("money is divided, and a target of all shapes is no target of one") {

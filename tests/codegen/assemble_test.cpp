@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/source/reference_types.h"
 #include "core/plan/include_scan.h"
 #include "tests/codegen/sample_problem.h"
 
@@ -109,6 +110,23 @@ TEST_CASE("the reference is exact in double, and its twin has the candidates' pr
   const Mutation mutation{"none", "what", "AK_MUTATION_X"};
   CHECK(contains(assemble_reference(*instance, kArch, ReferenceMode::twin, &mutation)->source,
                  "#define AK_MUTATION_X 1"));
+}
+
+TEST_CASE(
+    "a kernel made of the reference has the twin's types alone, whatever the reference has outside of the "
+    "harness") {
+  const SampleProblem sample;
+  ProblemInstance problem = *sample.instantiate({{"dtype", "bf16"}});
+  const std::size_t code = problem.reference_cu.find("*/") + 2;
+  problem.reference_cu.insert(code,
+                              "\n#ifndef ALPHAKERNEL\nusing accum_t = double;\n  using out_t = "
+                              "double;\nusing out_t_y = double;\n#endif\n");
+  const std::string kernel = twin_as_kernel(problem);
+  CHECK(contains(kernel, "using accum_t = float;"));
+  CHECK(contains(kernel, "using out_t = __nv_bfloat16;"));
+  CHECK(contains(kernel, "#define AK_TWIN 1"));
+  CHECK_FALSE(contains(kernel, "= double;"));
+  CHECK(parse_candidate("twin.cu", kernel).ok());
 }
 
 TEST_CASE("host code is found with its line and a sentence that says what to do") {

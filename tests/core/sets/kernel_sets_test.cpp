@@ -126,6 +126,26 @@ TEST_CASE(
       choose_set(candidates, {.weights = {1, 1, 1, 1}, .asked = 2}, {.max_members = 1}).within_limits);
 }
 
+TEST_CASE("choices that are a little wrong on drawn shapes are not bought with the shapes asked for") {
+  std::vector<SetCandidate> candidates = candidates_of({{100, 128, 100, 100}, {150, 100, 106, 106}});
+  candidates[1].estimated_ns = {150, 100, 90, 90};
+  const SetChoice set = choose_set(candidates, {.weights = {1, 1, 1, 1}, .asked = 2}, {});
+  CHECK(set.in_rows_alone == std::vector<std::size_t>{1});
+  CHECK(set.within_limits);
+  CHECK(set.drawn_ratio == Approx(1));
+}
+
+TEST_CASE("a member in rows alone that loses its shapes to later ones is left out") {
+  std::vector<SetCandidate> candidates =
+      candidates_of({{100, 150, 150, 100}, {300, 108, 108, 900}, {300, 100, 148, 900}, {300, 148, 100, 900}});
+  for (std::size_t i = 1; i < candidates.size(); ++i) candidates[i].estimated_ns.back() = 10;
+  const SetChoice set = choose_set(candidates, {.weights = {1, 1, 1, 1}, .asked = 3},
+                                   {.mean_ratio = 1.001, .worst_ratio = 1.001});
+  CHECK(set.members == std::vector<std::size_t>{0, 2, 3});
+  CHECK(set.in_rows_alone == std::vector<std::size_t>{1, 2});
+  CHECK(set.within_limits);
+}
+
 TEST_CASE("members that differ by less than noise on a shape need no row of their own") {
   std::vector<SetCandidate> candidates = candidates_of({{100, 100.4, 100}, {200, 100, 200}, {100, 200, 150}});
   candidates[0].estimated_ns = {100, 99, 100};
