@@ -129,9 +129,7 @@ std::string origin_text(const ExportChoice& choice, const ProblemInstance& probl
 
 void require_right(const db::EvaluatedVariant& stored) {
   const Outcome& outcome = stored.result.outcome;
-  const bool right = outcome.status == Status::ok || outcome.status == Status::duplicate ||
-                     outcome.status == Status::compiled_only;
-  if (!right)
+  if (!is_verified(outcome.status) && outcome.status != Status::compiled_only)
     fail(ExitCode::no_kernel, "variant {} ended as {}: {}; only kernels that passed are exported",
          stored.variant, to_string(outcome.status), outcome.message);
   for (const db::LaterCheck& later : stored.later)
