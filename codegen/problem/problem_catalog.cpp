@@ -402,6 +402,7 @@ std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instan
     fail(ExitCode::usage, "--shape: {} shapes, expected at most {}", shapes.size(), kMaxWorkloads);
   auto copy = std::make_shared<ProblemInstance>(instance);
   copy->workloads.clear();
+  copy->shapes_given = true;
   copy->held_out.clear();
   for (const std::string& shape : shapes) {
     Workload workload = timed_workload(instance, shape);

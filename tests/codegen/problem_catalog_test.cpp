@@ -255,6 +255,8 @@ TEST_CASE("a held-out axis is a range, one of its multiples, or a list") {
 TEST_CASE("around a shape of the user's, held-out shapes are its neighbours and the problem's small ones") {
   SampleProblem sample;
   const auto plain = with_shape(*sample.instantiate(), "N=77");
+  CHECK(plain->shapes_given);
+  CHECK_FALSE(sample.instantiate()->shapes_given);
   REQUIRE(plain->held_out.size() == 2);
   CHECK(plain->held_out[0].name == "neighbours");
   CHECK(plain->held_out[0].axes.at("N").low == 58);
