@@ -8,9 +8,11 @@
 #include <set>
 
 #include "codegen/emit/markdown.h"
+#include "core/device/device_facts.h"
 #include "core/error.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
+#include "runtime/build/candidate_plan.h"
 
 namespace ak::app {
 namespace {
@@ -168,6 +170,19 @@ std::string best_variant_of(const std::string& definition, const std::string& de
   fail(ExitCode::usage, "no verified kernel of '{}'{} is in {}; there are some of: {}", definition,
        device.empty() ? "" : fmt::format(" on a device called {}", device), database.string(),
        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+void require_target(const ExportChoice& choice, const ProblemInstance& problem, const Arch& target) {
+  if (choice.stored && choice.stored->arch == target) return;
+  Environment known = problem.environment({});
+  known.merge(device_environment(runtime::nominal_device(target), target));
+  const Candidate& candidate = choice.kernel.candidate;
+  const auto broken = broken_constraints(candidate.plan, std::move(known), candidate.tunables);
+  if (broken.empty()) return;
+  fail(ExitCode::no_kernel,
+       "this kernel is not for {} with these parameters: it needs {}; alphakernel generate --from KERNEL "
+       "--arch {} ports it",
+       target.sm(), fmt::join(broken, " and "), target.sm());
 }
 
 codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem) {

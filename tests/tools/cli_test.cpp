@@ -123,6 +123,10 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
        ExitCode::usage,
        "price"},
       {{"evaluate", "/nonexistent.cu"}, ExitCode::bad_input, "/nonexistent.cu"},
+      {{"export", AK_SOURCE_DIR "/templates/gemm/gemm_wgmma.cu", "--algorithm", "gemm", "--dtype", "bf16",
+        "--arch", "sm_80", "--output", (box.folder / "exported").string()},
+       ExitCode::no_kernel,
+       "this kernel is not for sm_80 with these parameters: it needs ARCH == 90"},
       {{"query", "SELEC 1"}, ExitCode::database, ""},
       {{"query", "--format", "cvs", "SELECT 1"}, ExitCode::usage, "csv"},
   };
