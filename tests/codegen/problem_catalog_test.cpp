@@ -569,6 +569,19 @@ TEST_CASE("a broken problem folder does not hide the others") {
   CHECK(find_problem("vector_add") != overridden);
 }
 
+TEST_CASE(
+    "of a kernel for a problem that does not come with the program the message says how to name its folder") {
+  CHECK(find_problem_of_kernel("vector_add") == find_problem("vector_add"));
+  const auto [message, code] = error_of([] { static_cast<void>(find_problem_of_kernel("my_own_thing")); });
+  CHECK(code == ExitCode::usage);
+  CHECK(message ==
+        "the kernel is of the problem 'my_own_thing', which does not come with AlphaKernel: name its folder "
+        "with --problem DIR");
+  CHECK(error_of([] {
+          static_cast<void>(find_problem_of_kernel("vector_ad"));
+        }).first.ends_with("; did you mean 'vector_add'?"));
+}
+
 TEST_CASE("every shipped problem instantiates for every choice of every param") {
   const auto list = list_problems();
   REQUIRE(list.size() >= 3);

@@ -74,6 +74,11 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
   box.write("empty.cu", "");
   box.write("text.db", "this is not a database, just a text file that is long enough to have a header");
   box.write("noplan.cu", "__global__ void k() {}\n");
+  box.write(
+      "own.cu",
+      "/* alphakernel\n{\"problem\": \"my_own_thing\", \"launches\": [{\"kernel\": \"k\", \"grid\": [1], "
+      "\"block\": [32], \"args\": []}]}\n*/\n__global__ void k() {}\n");
+  const std::string own = (box.folder / "own.cu").string();
   const std::string out = (box.folder / "k.cu").string();
   const std::vector<Row> rows{
       {{"generat"}, ExitCode::usage, "generate"},
@@ -127,6 +132,10 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
        ExitCode::usage,
        "--strategy random learns from no answers"},
       {{"evaluate", "/nonexistent.cu"}, ExitCode::bad_input, "/nonexistent.cu"},
+      {{"evaluate", own, "--device", "none"}, ExitCode::usage, "name its folder with --problem DIR"},
+      {{"operations", "call", "evaluate", R"({"path": ")" + own + R"("})"},
+       ExitCode::usage,
+       "name its folder with --problem DIR"},
       {{"export", AK_SOURCE_DIR "/templates/gemm/gemm_wgmma.cu", "--algorithm", "gemm", "--dtype", "bf16",
         "--arch", "sm_80", "--output", (box.folder / "exported").string()},
        ExitCode::no_kernel,
