@@ -197,6 +197,8 @@ TEST_CASE("what is wrong with a session is reported before anything runs, and wh
       {R"({"runs": [{"algorithm": "copy", "output": "a.cu", )" + target +
            R"(}, {"name": "two", "algorithm": "copy", "output": "a.cu", )" + target + "}]}",
        ExitCode::usage, "another search writes"},
+      {R"({"runs": [{"algorithm": "copy", "device": "none", "arch": "sm_90a", "per_shape": true}]})",
+       ExitCode::usage, "search 'copy': --per-shape compares times: it needs a device"},
       {R"({"budgets": {"min_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
        ExitCode::database, "MB free"},
       {R"({"budgets": {"least_free_mb": 2000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
