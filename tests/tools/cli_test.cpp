@@ -168,6 +168,17 @@ TEST_CASE(
   CHECK_FALSE(box.exists("k.cu"));
 }
 
+TEST_CASE("a worker says how it is started, which is no mistake where it is asked for") {
+  Sandbox box;
+  const ProgramResult asked = box.run({"worker", "--help"});
+  CHECK(asked.exit_code == 0);
+  CHECK(asked.out.starts_with("usage: alphakernel worker --connect HOST:PORT"));
+  CHECK(asked.err.empty());
+  const ProgramResult wrong = box.run({"worker", "--rol", "compile"});
+  CHECK(wrong.exit_code == code(ExitCode::usage));
+  CHECK(wrong.err == asked.out);
+}
+
 TEST_CASE("a mistake in a query shows the place and exits as bad input") {
   Sandbox box;
   REQUIRE(box.generate({"--seed", "1"}).exit_code == 0);
