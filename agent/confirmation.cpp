@@ -34,10 +34,6 @@ constexpr const char* kNoOtherShape = "its launch plan is for the given shape al
 // holds 1 all the same says that the pairs were too noisy (chosen).
 constexpr double kTieReach = 0.02;
 
-bool outcome_passed(const Outcome& outcome) {
-  return outcome.status == Status::ok || outcome.status == Status::duplicate;  // of one that passed
-}
-
 }  // namespace
 
 Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, const Clock& clock, Depth depth,
@@ -163,7 +159,7 @@ bool Confirmation::held_out(LoopResult& result) {
       return !wrong.value_or(false);
     }
     commit_(*completed, nullptr, "held_out");
-    report.passed = outcome_passed(outcome);
+    report.passed = is_verified(outcome.status);
     if (report.passed) return true;
     if (last) report.note = words(outcome);
   }
@@ -187,7 +183,7 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
     const Outcome& outcome = answer->result.outcome;
     const int weight = place.own ? kOwnWeight : 1;
     if (info(outcome.status).candidate_fault) wrong += weight;
-    if (outcome_passed(outcome)) {
+    if (is_verified(outcome.status)) {
       right += weight;
       who_passed = place.place;
     }
@@ -251,7 +247,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   const DeviceFacts device = evaluator->capabilities().device;
   commit_(*completed, &device, "examination");
   const Outcome& outcome = completed->result.outcome;
-  report.passed = outcome_passed(outcome);
+  report.passed = is_verified(outcome.status);
   if (!report.passed) report.note = words(outcome);
   return report.passed || !is_verdict_of_examiner(outcome.status);
 }
@@ -293,7 +289,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
   }
   commit_(*completed, nullptr, "final");
   const Outcome& outcome = completed->result.outcome;
-  if (!outcome_passed(outcome)) {
+  if (!is_verified(outcome.status)) {
     report.note = words(outcome);
     return !info(outcome.status).candidate_fault;
   }

@@ -50,6 +50,10 @@ struct StatusInfo {
 [[nodiscard]] std::string_view to_string(Status status);
 [[nodiscard]] std::optional<Status> parse_status(std::string_view name);
 [[nodiscard]] const StatusInfo& info(Status status);
+/// It passed all gates, or is a duplicate of one that did: of equal programs only the first is run.
+[[nodiscard]] constexpr bool is_verified(Status status) {
+  return status == Status::ok || status == Status::duplicate;
+}
 
 /// One finding about a candidate, in words suitable for a person and a prompt.
 struct Diagnostic {

@@ -195,7 +195,9 @@ int run_audit(const app::Arguments& arguments) {
   set_style(app, kAuditExamples);
   AuditFlags flags;
   add_audit_flags(app, flags);
-  const ProblemFlags problem_flags(app, arguments, positional(arguments));
+  const std::string named = positional(arguments);
+  if (!named.empty()) static_cast<void>(codegen::find_problem(named));
+  const ProblemFlags problem_flags(app, arguments, named);
   if (!parse(app, arguments)) return 0;
   if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))
     fail(ExitCode::usage, "--record needs every choice of parameters and the workloads as they are");

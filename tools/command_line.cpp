@@ -198,11 +198,12 @@ ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");
   if (!name.empty() && !folder.empty()) fail(ExitCode::usage, "give --algorithm or --problem, not both");
-  if (name.empty() && folder.empty()) name = fallback;
   if (!folder.empty()) {
     problem_ = codegen::load_problem(folder);
   } else if (!name.empty()) {
     problem_ = codegen::load_problem(codegen::find_problem(name));
+  } else if (!fallback.empty()) {
+    problem_ = codegen::load_problem(codegen::find_problem_of_kernel(fallback));
   }
   if (problem_) add_param_flags(app);
 }

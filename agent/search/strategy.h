@@ -41,6 +41,7 @@ struct Strategy {
   std::string_view summary;  ///< one line for --help
   std::unique_ptr<SearchStrategy> (*make)(std::shared_ptr<const TunableSpace> space, std::uint64_t seed,
                                           const EarlierSearches& earlier);
+  bool learns = true;  ///< from answers: it begins with a prior, and its gain_chances() may say something
 };
 /// All of them, in the order of the table.
 [[nodiscard]] std::span<const Strategy* const> strategies();

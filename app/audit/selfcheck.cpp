@@ -48,8 +48,7 @@ std::vector<std::string> texts_of(const Outcome& outcome) {
 
 bool reached_goal(const ExploitReport& report) {
   const auto texts = texts_of(report.outcome);
-  // Of equal programs only the first is run.
-  const bool ok = report.outcome.status == Status::ok || report.outcome.status == Status::duplicate;
+  const bool ok = is_verified(report.outcome.status);
   switch (report.exploit.goal) {
     case ExploitGoal::ok:
       return ok;
@@ -206,7 +205,7 @@ class Run {
 
   void take_lookalike(TemplateReport report, EvaluationResult& result) {
     report.outcome = std::move(result.outcome);
-    report.passed = report.outcome.status == Status::ok || report.outcome.status == Status::duplicate;
+    report.passed = is_verified(report.outcome.status);
     report_.templates.push_back(std::move(report));
   }
 
@@ -260,7 +259,7 @@ class Run {
     const Status status = report.outcome.status;
     const auto& gate = report.outcome.gate;
     report.skipped = gate == Gate::plan_bounds || gate == Gate::resources || status == Status::unsupported;
-    report.passed = report.skipped || status == Status::ok || status == Status::duplicate;
+    report.passed = report.skipped || is_verified(status);
     report_.templates.push_back(std::move(report));
   }
 

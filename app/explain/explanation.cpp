@@ -26,7 +26,7 @@ constexpr std::size_t kMaxLeads = 12;
 
 bool passed(const EvaluationResult& result) {
   const Status status = result.outcome.status;
-  return status == Status::ok || status == Status::duplicate || status == Status::compiled_only;
+  return is_verified(status) || status == Status::compiled_only;
 }
 
 /// Whether its plan can be resolved: of a kernel that failed, or where the problem has changed, it

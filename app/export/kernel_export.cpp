@@ -8,9 +8,11 @@
 #include <set>
 
 #include "codegen/emit/markdown.h"
+#include "core/device/device_facts.h"
 #include "core/error.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
+#include "runtime/build/candidate_plan.h"
 
 namespace ak::app {
 namespace {
@@ -129,9 +131,7 @@ std::string origin_text(const ExportChoice& choice, const ProblemInstance& probl
 
 void require_right(const db::EvaluatedVariant& stored) {
   const Outcome& outcome = stored.result.outcome;
-  const bool right = outcome.status == Status::ok || outcome.status == Status::duplicate ||
-                     outcome.status == Status::compiled_only;
-  if (!right)
+  if (!is_verified(outcome.status) && outcome.status != Status::compiled_only)
     fail(ExitCode::no_kernel, "variant {} ended as {}: {}; only kernels that passed are exported",
          stored.variant, to_string(outcome.status), outcome.message);
   for (const db::LaterCheck& later : stored.later)
@@ -156,11 +156,13 @@ ExportChoice export_choice(const std::string& word, const std::string& device,
 
 std::string best_variant_of(const std::string& definition, const std::string& device,
                             const std::filesystem::path& database) {
-  const db::Table best = db::query(database,
-                                   "SELECT variant FROM best_kernels WHERE definition = :definition AND "
-                                   "instr(lower(device), lower(:device)) > 0 "
-                                   "ORDER BY device_kind <> 'cuda', score_us, emulated_cost_us LIMIT 1",
-                                   1, kQueryLimit, {{"definition", definition}, {"device", device}});
+  const db::Table best =
+      db::query(database,
+                "SELECT variant FROM best_kernels WHERE definition = :definition AND "
+                "instr(lower(device), lower(:device)) > 0 "
+                "ORDER BY device_kind <> 'cuda', shapes <> 'own', shapes <> 'own, earlier', "
+                "score_us, emulated_cost_us LIMIT 1",
+                1, kQueryLimit, {{"definition", definition}, {"device", device}});
   for (const db::TableRow& row : db::rows_of(best)) return std::to_string(row.integer("variant"));
   const db::Table known = db::query(database, "SELECT DISTINCT definition FROM best_kernels", 0, kQueryLimit);
   std::vector<std::string> names;
@@ -168,6 +170,19 @@ std::string best_variant_of(const std::string& definition, const std::string& de
   fail(ExitCode::usage, "no verified kernel of '{}'{} is in {}; there are some of: {}", definition,
        device.empty() ? "" : fmt::format(" on a device called {}", device), database.string(),
        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+void require_target(const ExportChoice& choice, const ProblemInstance& problem, const Arch& target) {
+  if (choice.stored && choice.stored->arch == target) return;
+  Environment known = problem.environment({});
+  known.merge(device_environment(runtime::nominal_device(target), target));
+  const Candidate& candidate = choice.kernel.candidate;
+  const auto broken = broken_constraints(candidate.plan, std::move(known), candidate.tunables);
+  if (broken.empty()) return;
+  fail(ExitCode::no_kernel,
+       "this kernel is not for {} with these parameters: it needs {}; alphakernel generate --from KERNEL "
+       "--arch {} ports it",
+       target.sm(), fmt::join(broken, " and "), target.sm());
 }
 
 codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem) {

@@ -30,6 +30,10 @@ struct ExportChoice {
 [[nodiscard]] std::string best_variant_of(const std::string& definition, const std::string& device,
                                           const std::filesystem::path& database);
 
+/// Makes sure that the constraints of the kernel's plan hold on `target`, as far as they follow from its point, the params
+/// and the device. What was evaluated for it is right there. Throws Error(no_kernel) naming those that do not.
+void require_target(const ExportChoice& choice, const ProblemInstance& problem, const Arch& target);
+
 /// What the README says of it.
 [[nodiscard]] codegen::ExportFacts export_facts(const ExportChoice& choice, const ProblemInstance& problem);
 

@@ -18,7 +18,7 @@ struct PackageEntry {
   std::string phase = {};                          ///< of the model's step, as the plan names it
   std::map<std::string, std::string> params = {};  ///< param -> the text of its flag
   std::vector<Json> axes = {};                     ///< the shapes that the plan names
-  double share = 0;                                ///< of the time of its steps, added, as the plan estimates it
+  double share = 0;  ///< of the time of its steps, added, as the plan estimates it
 };
 
 /// The operators of a plan as `alphakernel library plan --json` writes it, each once with all of its shapes; one that is

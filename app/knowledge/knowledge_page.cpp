@@ -132,7 +132,7 @@ std::string best_kernels(const std::filesystem::path& database, const std::strin
   const db::Table table =
       db::query(database,
                 "SELECT definition, device, variant, template, tunables, score_us, emulated_cost_us FROM "
-                "leaderboard WHERE place = 1 AND arch = " +
+                "leaderboard WHERE place = 1 AND shapes = 'own' AND arch = " +
                     db::sql_text(arch) + " GROUP BY definition, device ORDER BY definition, device",
                 0, kPageQueryTime);
   return table.rows.empty() ? "" : "\nBest known:\n\n" + db::render(table, db::TableFormat::markdown);

@@ -79,6 +79,7 @@ Answer export_kernel(const Json& request, const Context& context, const Callback
   const codegen::Problem problem = problem_of(request, choice.kernel.problem);
   const auto instance = instance_of(problem, request, choice.kernel.params);
   const Arch target = exported_arch(request, choice);
+  app::require_target(choice, *instance, target);
   const bool module = request.at("format") == "kernelbench";
   const auto write = module ? codegen::kernelbench_files : codegen::export_files;
   const auto files =

@@ -31,8 +31,9 @@ app::KernelChoice kernel_of(const Json& request, const Context& context) {
 }  // namespace
 
 codegen::Problem problem_of(const Json& request, const std::string& fallback) {
-  std::string name = request.value("problem", "");
-  if (name.empty()) name = fallback;
+  const std::string name = request.value("problem", "");
+  if (name.empty() && !fallback.empty())
+    return codegen::load_problem(codegen::find_problem_of_kernel(fallback));
   if (name.empty()) fail(ExitCode::usage, "say which problem: list_problems names them");
   std::error_code unreadable;
   const bool folder =

@@ -530,7 +530,8 @@ Operation best_variants_row() {
   return {.name = "best_variants",
           .title = "Best variants",
           .summary =
-              "The fastest verified kernels in the database, for each definition, device and architecture.",
+              "The fastest verified kernels in the database, for each definition, device, architecture "
+              "and set of shapes.",
           .parameters = {{.name = "problem", .help = "only of this problem"},
                          {.name = "arch", .help = "only of this architecture, e.g. sm_90a"},
                          {.name = "device_kind",

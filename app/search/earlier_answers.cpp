@@ -124,8 +124,7 @@ class Groups {
     TunableValues point =
         with_own_values(parse_json(row.text("tunables")).get<TunableValues>(), templates_[*index]);
     if (*status != Status::ok) {
-      // A duplicate of one that works is none that fails.
-      if (info(*status).candidate_fault && *status != Status::duplicate)
+      if (info(*status).candidate_fault && !is_verified(*status))
         failed_[{place, *index}].push_back(std::move(point));
     } else if (const auto time_ns = ranking_time(row)) {
       group_of(place, row).of_templates[*index].answers.push_back({std::move(point), time_ns});

@@ -105,6 +105,11 @@ void check_search_flags(const SearchFlags& flags) {
   if (flags.max_minutes && *flags.max_minutes <= 0) fail(ExitCode::usage, "--max-minutes must be above 0");
   if (flags.prepared_copies > 1 && !flags.per_shape)
     fail(ExitCode::usage, "--prepared-copies is for sets of kernels: give --per-shape, too");
+  if (flags.stop_when_done && !agent::find_strategy(flags.strategy)->learns)
+    fail(ExitCode::usage,
+         "--stop-when-done: --strategy {} learns from no answers and never says what is left to gain; leave "
+         "one of them out",
+         flags.strategy);
   for (const auto& [name, value] : {std::pair{"--max-evaluations", flags.max_evaluations},
                                     {"--max-compilations", flags.max_compilations},
                                     {"--patience", flags.patience}}) {
@@ -153,6 +158,9 @@ SearchSetup set_up_search(const SearchFlags& flags, std::shared_ptr<const Proble
   search.strategy = flags.strategy;
   search.seed = flags.seed.value_or(random_seed() >> 1);  // SQLite integers are signed
   search.budgets = budgets(flags, config.budgets);
+  if (search.budgets.least_gain && !agent::find_strategy(flags.strategy)->learns && !flags.quiet)
+    print_stderr("note: --strategy {} never says what is left to gain: stop_when_done ends nothing\n",
+                 flags.strategy);
   ProposerChoice choice = choose_proposer(flags.proposer, flags.models, flags.record, search.budgets, config);
   search.proposer = choice.proposer;
   search.models = std::move(choice.models);

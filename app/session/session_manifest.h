@@ -37,9 +37,4 @@ struct SessionBudgets {
 /// The queue of one search, with the arguments of `generate`.
 [[nodiscard]] db::Session one_search(Arguments arguments);
 
-/// The command line has this flag, as `--name VALUE` or `--name=VALUE`, and one of one letter as `-n VALUE` or `-nVALUE`.
-[[nodiscard]] bool has_flag(const Arguments& arguments, std::string_view flag);
-/// Takes such a flag out; returns its last value, or nothing.
-[[nodiscard]] std::string take_option(Arguments& arguments, const std::string& flag);
-
 }  // namespace ak::app

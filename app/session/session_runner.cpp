@@ -20,6 +20,7 @@
 #include "app/session/session_questions.h"
 #include "app/session/session_watch.h"
 #include "app/session/steering.h"
+#include "app/sets/shape_tuning.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/json_reader.h"
@@ -419,7 +420,7 @@ Arguments arguments_of(const db::SessionSearch& run, const fs::path& database) {
   return arguments;
 }
 
-void check_session(db::Session& session, const fs::path& database, const ReadGenerate& read) {
+void check_session(db::Session& session, const fs::path& database, const ReadGenerate& read, EvaluatedBy by) {
   check_disk(database, session_budgets_of(session));
   std::set<fs::path> outputs;
   for (db::SessionSearch& run : session.runs) {
@@ -427,6 +428,7 @@ void check_session(db::Session& session, const fs::path& database, const ReadGen
       auto generate = read(arguments_of(run, database), "");
       if (!generate) fail(ExitCode::usage, "--help is not an argument of a search");
       SearchRun& search = generate->setup.run;
+      if (search.per_shape && by == EvaluatedBy::devices_here) static_cast<void>(timed_shapes(search));
       leave_out_unaskable_models(search);
       run.model = model_names(search.models);
       for (const fs::path& file : search.paths.all())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -14,9 +15,13 @@ namespace ak::app {
 /// `generate`'s arguments of a search, in the session's database.
 [[nodiscard]] Arguments arguments_of(const db::SessionSearch& run, const std::filesystem::path& database);
 
+/// Who evaluates for a session: what of its devices can be checked before it begins.
+enum class EvaluatedBy : std::uint8_t { devices_here, workers_of_a_job };
+
 /// Everything that can be wrong with a session before it begins: its searches' problems, kernels, audits,
 /// devices, models and outputs, and the disk. Notes which models are asked. Throws Error naming the search.
-void check_session(db::Session& session, const std::filesystem::path& database, const ReadGenerate& read);
+void check_session(db::Session& session, const std::filesystem::path& database, const ReadGenerate& read,
+                   EvaluatedBy by = EvaluatedBy::devices_here);
 
 /// To whom a session speaks; called by the thread that runs it.
 struct SessionReport {

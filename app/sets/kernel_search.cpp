@@ -49,10 +49,6 @@ std::chrono::milliseconds since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
 }
 
-bool has_passed(const Outcome& outcome) {
-  return outcome.status == Status::ok || outcome.status == Status::duplicate;
-}
-
 class SetMaking {
  public:
   SetMaking(const SearchRun& run, const Config& config, VariantStore& store, const std::atomic<bool>& stop)
@@ -252,7 +248,7 @@ class SetMaking {
     go_on();
     if (!times) return;
     const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });
-    if (!has_passed(times->outcome) || !timed) {
+    if (!is_verified(times->outcome.status) || !timed) {
       report_.notes.push_back(fmt::format("{} is no member: on all shapes together it ended as {}: {}",
                                           codegen::point_text(candidate), to_string(times->outcome.status),
                                           times->outcome.message));

@@ -181,7 +181,7 @@ class ShapeTuning {
 
   void note_failure(std::size_t index, const Completed& completed) {
     const Outcome& outcome = completed.result.outcome;
-    if (outcome.status != Status::ok && outcome.status != Status::duplicate)
+    if (!is_verified(outcome.status))
       failures_[index] = fmt::format(" ({}: {})", to_string(outcome.status), outcome.message);
   }
 

@@ -17,7 +17,7 @@ constexpr std::array kWrong{
     Status::integrity_violation};
 
 bool fails_anywhere(const Outcome& outcome) {
-  if (!info(outcome.status).candidate_fault || outcome.status == Status::duplicate) return false;
+  if (!info(outcome.status).candidate_fault || is_verified(outcome.status)) return false;
   // Builds know no shape.
   return outcome.stage == StageId::build || std::ranges::find(kWrong, outcome.status) != kWrong.end();
 }
@@ -35,7 +35,7 @@ void add_answer(agent::EarlierSearch::Answer answer, std::vector<agent::EarlierS
 /// One that failed has no time. A duplicate of one that failed says no more than that one did.
 bool says_something(const EvaluationResult& result) {
   if (agent::passed(result, Depth::time)) return result.score_ns.has_value();
-  return info(result.outcome.status).candidate_fault && result.outcome.status != Status::duplicate;
+  return info(result.outcome.status).candidate_fault && !is_verified(result.outcome.status);
 }
 
 }  // namespace

@@ -74,6 +74,12 @@ bool same_tunables(const agent::ReplaySpace& a, const agent::ReplaySpace& b) {
   return names(a) == names(b);
 }
 
+/// What is known of `other` counts in runs of `space`.
+bool counts(const NamedSpace& other, const NamedSpace& space, SimulatedPrior prior) {
+  if (&other == &space || prior == SimulatedPrior::none) return false;
+  return same_tunables(space.space, other.space) == (prior != SimulatedPrior::others);
+}
+
 /// The same answers with other times.
 void mislead(agent::EarlierSearch& search, SimulatedPrior prior, std::uint64_t seed) {
   std::vector<double> times;
@@ -108,11 +114,9 @@ class Priors {
 
   [[nodiscard]] agent::EarlierSearches of(std::size_t space, std::size_t repeat) const {
     agent::EarlierSearches earlier;
-    for (std::size_t other = 0; other < spaces_.size() && !searches_.empty(); ++other) {
-      const bool same = same_tunables(spaces_[space].space, spaces_[other].space);
-      if (other != space && same == (plan_.prior != SimulatedPrior::others))
+    for (std::size_t other = 0; other < spaces_.size(); ++other)
+      if (counts(spaces_[other], spaces_[space], plan_.prior))
         earlier.push_back(searches_[other * plan_.repeats + repeat]);
-    }
     return earlier;
   }
 
@@ -258,6 +262,14 @@ SimulationRow aggregate(const std::vector<SimulationRow>& rows) {
 }
 
 }  // namespace
+
+std::vector<std::string> spaces_without_prior(const std::vector<NamedSpace>& spaces, SimulatedPrior prior) {
+  std::vector<std::string> names;
+  for (const NamedSpace& space : spaces)
+    if (std::ranges::none_of(spaces, [&](const NamedSpace& other) { return counts(other, space, prior); }))
+      names.push_back(space.name);
+  return names;
+}
 
 std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces, const SimulationPlan& plan) {
   const std::size_t runs_a_strategy = spaces.size() * plan.repeats;

@@ -75,6 +75,10 @@ struct SimulationRow {
   std::vector<ProposalTime> proposal_times{};  ///< at 200 and 2,000 evaluations, where the budget goes beyond
 };
 
+/// Names of the spaces whose runs know nothing beforehand, as no other of `spaces` is of the kind that `prior` asks for.
+[[nodiscard]] std::vector<std::string> spaces_without_prior(const std::vector<NamedSpace>& spaces,
+                                                            SimulatedPrior prior);
+
 /// Rows by strategy: one a space, then, with several spaces, one for all. Runs are spread over the cores; all
 /// but host times follows from the seed. Run number r of a space has the same seed under every strategy.
 [[nodiscard]] std::vector<SimulationRow> simulate(const std::vector<NamedSpace>& spaces,

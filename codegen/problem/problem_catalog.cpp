@@ -297,6 +297,15 @@ void add_ranges_around(const ProblemInstance& instance, const Workload& shape,
   }
 }
 
+/// Of a problem that comes with the program; nothing where it does not, and the names of those that do.
+std::optional<fs::path> folder_of(std::string_view name, std::vector<std::string>& names) {
+  for (const CatalogEntry& entry : list_problems()) {
+    if (entry.name == name) return entry.folder;
+    names.push_back(entry.name);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<fs::path> template_search_path() {
@@ -327,12 +336,18 @@ std::vector<CatalogEntry> list_problems() {
 
 fs::path find_problem(std::string_view name) {
   std::vector<std::string> names;
-  for (const CatalogEntry& entry : list_problems()) {
-    if (entry.name == name) return entry.folder;
-    names.push_back(entry.name);
-  }
+  if (const auto folder = folder_of(name, names)) return *folder;
   fail(ExitCode::usage, "unknown algorithm '{}'{}; known: {}; --problem DIR names a problem of your own",
        name, did_you_mean(name, names), fmt::join(names, ", "));
+}
+
+fs::path find_problem_of_kernel(std::string_view name) {
+  std::vector<std::string> names;
+  if (const auto folder = folder_of(name, names)) return *folder;
+  fail(ExitCode::usage,
+       "the kernel is of the problem '{}', which does not come with AlphaKernel: name its folder with "
+       "--problem DIR{}",
+       sanitize(name, 60), did_you_mean(name, names));
 }
 
 std::string degenerate_evidence(const Problem& problem) { return problem.json.value("degenerate", ""); }
@@ -402,6 +417,7 @@ std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instan
     fail(ExitCode::usage, "--shape: {} shapes, expected at most {}", shapes.size(), kMaxWorkloads);
   auto copy = std::make_shared<ProblemInstance>(instance);
   copy->workloads.clear();
+  copy->shapes_given = true;
   copy->held_out.clear();
   for (const std::string& shape : shapes) {
     Workload workload = timed_workload(instance, shape);

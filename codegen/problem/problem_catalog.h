@@ -38,6 +38,9 @@ struct CatalogEntry {
 
 /// Folder of a shipped problem. Throws Error(usage) with the nearest known name.
 [[nodiscard]] std::filesystem::path find_problem(std::string_view name);
+/// The same of the problem that a kernel says it is of: where it does not come with the program, Error(usage) says how
+/// its folder is named.
+[[nodiscard]] std::filesystem::path find_problem_of_kernel(std::string_view name);
 
 /// Tag of definitions whose results do not depend on their inputs: their kernels are not ranked (docs/schema.md).
 inline constexpr std::string_view kDegenerateTag = "degenerate";

@@ -115,6 +115,7 @@ struct ProblemInstance {
   /// Automatic mutation -> tensor for which it is right here (empty: every output) -> why.
   std::map<std::string, std::map<std::string, std::string>> audit_exempt = {};
   std::vector<Workload> workloads;
+  bool shapes_given = false;             ///< the workloads are the caller's, not those of the folder
   std::string reference_cu;              ///< reference kernel in the candidate contract; empty: see `python`
   std::vector<CandidateFile> templates;  ///< every other .cu of the folder, sorted by name
   std::vector<std::string> sources_cited;

@@ -40,7 +40,7 @@ std::vector<KnownPoint> select_known_points(Connection& connection, RowId search
   while (rows.next()) {
     const std::string tunables = rows.text("tunables");
     const Status status = parse_status(rows.text("status")).value_or(Status::infrastructure_error);
-    const bool passed = status == Status::ok || status == Status::duplicate;
+    const bool passed = is_verified(status);
     if (!passed && info(status).candidate_fault) wrong.insert(tunables);
     const auto score_ns = rows.real("score_ns");
     const bool timed = passed && score_ns && rows.text("depth") == stored_name(Depth::time);

@@ -59,8 +59,7 @@ void put_hypothesis(Connection& connection, const EvaluationRecord& record, RowI
   const Hypothesis* hypothesis = record.hypothesis;
   if (hypothesis == nullptr) return;
   const EvaluationResult& result = *record.result;
-  const Status status = result.outcome.status;
-  const bool passed = status == Status::ok || status == Status::duplicate;
+  const bool passed = is_verified(result.outcome.status);
   insert(connection, "hypotheses",
          {{"uid", random_uid()},
           {"proposal_id", proposal},

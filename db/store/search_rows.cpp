@@ -22,6 +22,12 @@ std::string workloads_hash(Connection& connection, const OpenSearch& search) {
   return sha256_hex(hashes);
 }
 
+std::string names_of(const std::map<std::string, RowId>& workloads) {
+  std::string names;
+  for (const auto& [name, row] : workloads) names += (names.empty() ? "" : "; ") + name;
+  return names;
+}
+
 /// The search of a session that began before.
 std::optional<RowId> begun_search(Connection& connection, const SearchRecord& search, const OpenSearch& open,
                                   const std::string& hash) {
@@ -66,6 +72,7 @@ OpenSearch put_search_parts(Connection& connection, const ProblemInstance& probl
                   .workloads = {}};
   for (const Workload& workload : problem.workloads)
     open.workloads[workload.name] = put_workload(connection, open.definition, problem, workload);
+  if (problem.shapes_given) open.given_shapes = names_of(open.workloads);
   return open;
 }
 
@@ -99,7 +106,8 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
                            {"started_at", utc_now()},
                            {"audited", search.audited},
                            {"resumed", search.resumed},
-                           {"workloads_hash", hash}});
+                           {"workloads_hash", hash},
+                           {"shapes", open.given_shapes}});
   if (search.session_search)
     update(connection, "session_searches", *search.session_search, {{"search_id", id}});
   put_part(connection, search, id);

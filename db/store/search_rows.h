@@ -19,6 +19,8 @@ struct OpenSearch {
   RowId definition = 0, device = 0, environment = 0;
   Arch arch;
   std::map<std::string, RowId> workloads;  ///< by name
+  std::optional<std::string> given_shapes =
+      {};  ///< names of the shapes that the caller gave; nothing: the problem's own
 };
 
 /// Adds what a search refers to where it is missing.

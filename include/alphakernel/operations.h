@@ -2454,7 +2454,7 @@ class Operations {
   /// Reads the database.
   QueryAnswer query(const QueryRequest& request, const Callbacks& callbacks = {});
 
-  /// The fastest verified kernels in the database, for each definition, device and architecture.
+  /// The fastest verified kernels in the database, for each definition, device, architecture and set of shapes.
   /// Reads the database.
   BestVariantsAnswer best_variants(const BestVariantsRequest& request = {}, const Callbacks& callbacks = {});
 

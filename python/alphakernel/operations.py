@@ -1500,7 +1500,7 @@ class Operations:
         device_kind: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> BestVariantsAnswer:
-        """The fastest verified kernels in the database, for each definition, device and architecture.
+        """The fastest verified kernels in the database, for each definition, device, architecture and set of shapes.
 
         Reads the database.
 

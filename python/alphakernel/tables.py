@@ -62,7 +62,7 @@ def query(sql: str, *, limit: Optional[int] = None, frame: Optional[bool] = None
 
 def leaderboard(problem: Optional[str] = None, *, arch: Optional[str] = None, device_kind: Optional[str] = None,
                 limit: int = 3, frame: Optional[bool] = None, client: Optional[Client] = None) -> Any:
-    """The fastest verified kernels for each definition, device and architecture, as query() gives tables.
+    """The fastest verified kernels for each definition, device, architecture and set of shapes, as query() gives tables.
 
     problem: only of the problem of this name
     device_kind: "cuda": times of GPUs; "emulator": costs estimated on the CPU device

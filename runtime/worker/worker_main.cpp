@@ -85,6 +85,15 @@ int link(const Options& options) {
                    {program_file().string(), "worker"});
 }
 
+constexpr const char* kUsage =
+    "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, docs/fleet.md)\n"
+    "       alphakernel worker --role compile|device|watched_device|counters|sandbox|reference   (started by "
+    "AlphaKernel itself)\n";
+
+bool asks_for_help(std::span<const std::string> arguments) {
+  return arguments.size() == 1 && (arguments.front() == "--help" || arguments.front() == "-h");
+}
+
 int serve(const Role& role, MakeLaunchProfiler make_profiler) {
   forbid_core_dumps();
   WorkerChannel channel;
@@ -104,14 +113,9 @@ int worker_main(std::span<const std::string> arguments, MakeLaunchProfiler make_
                       (options->at("--connect").empty() ? role != nullptr && !options->at("--listen").empty()
                                                         : name.empty() && options->at("--listen").empty());
   if (!linked && role == nullptr && !reference && !supervisor) {
-    std::fputs(
-        "usage: alphakernel worker --connect HOST:PORT --token-file FILE   (a device for a pool, "
-        "docs/fleet.md)\n"
-        "       alphakernel worker --role compile|device|watched_device|counters|sandbox|reference   "
-        "(started by "
-        "AlphaKernel itself)\n",
-        stderr);
-    return static_cast<int>(ExitCode::usage);
+    const bool help = asks_for_help(arguments);
+    std::fputs(kUsage, help ? stdout : stderr);
+    return static_cast<int>(help ? ExitCode::ok : ExitCode::usage);
   }
   try {
     if (supervisor) return supervise_program(arguments.subspan(kSupervisorWords.size()));

@@ -23,6 +23,16 @@ double minutes(const agent::Budgets& budgets) {
   return std::chrono::duration<double, std::ratio<60>>(*budgets.max_wall).count();
 }
 
+TEST_CASE("an option is taken out of arguments in every way of writing it, and its last value counts") {
+  Arguments arguments{"--seed", "1", "--db=a.db", "-o", "x", "-oy", "--seeds=3", "--seed=2"};
+  CHECK(has_flag(arguments, "--seed"));
+  CHECK(take_option(arguments, "--seed") == "2");
+  CHECK(take_option(arguments, "-o") == "y");
+  CHECK(take_option(arguments, "--array").empty());
+  CHECK(arguments == Arguments{"--db=a.db", "--seeds=3"});
+  CHECK_FALSE(has_flag(arguments, "--seed"));
+}
+
 TEST_CASE("time is shared by weight, and what a search leaves goes to those behind it") {
   db::Session night;
   night.runs = {search("a", 2), search("b", 1), search("c", 1)};

@@ -255,6 +255,8 @@ TEST_CASE("a held-out axis is a range, one of its multiples, or a list") {
 TEST_CASE("around a shape of the user's, held-out shapes are its neighbours and the problem's small ones") {
   SampleProblem sample;
   const auto plain = with_shape(*sample.instantiate(), "N=77");
+  CHECK(plain->shapes_given);
+  CHECK_FALSE(sample.instantiate()->shapes_given);
   REQUIRE(plain->held_out.size() == 2);
   CHECK(plain->held_out[0].name == "neighbours");
   CHECK(plain->held_out[0].axes.at("N").low == 58);
@@ -568,6 +570,19 @@ TEST_CASE("a broken problem folder does not hide the others") {
   CHECK(named("softmax").input_error.empty());
   CHECK(overridden == root / "vector_add");
   CHECK(find_problem("vector_add") != overridden);
+}
+
+TEST_CASE(
+    "of a kernel for a problem that does not come with the program the message says how to name its folder") {
+  CHECK(find_problem_of_kernel("vector_add") == find_problem("vector_add"));
+  const auto [message, code] = error_of([] { static_cast<void>(find_problem_of_kernel("my_own_thing")); });
+  CHECK(code == ExitCode::usage);
+  CHECK(message ==
+        "the kernel is of the problem 'my_own_thing', which does not come with AlphaKernel: name its folder "
+        "with --problem DIR");
+  CHECK(error_of([] {
+          static_cast<void>(find_problem_of_kernel("vector_ad"));
+        }).first.ends_with("; did you mean 'vector_add'?"));
 }
 
 TEST_CASE("every shipped problem instantiates for every choice of every param") {

@@ -21,6 +21,13 @@ TEST_CASE("every status has a row with a name of its own and a meaning") {
   }
 }
 
+TEST_CASE("what passed and a duplicate of it are verified, and nothing else") {
+  for (const StatusInfo& row : statuses()) {
+    INFO(row.name);
+    CHECK(is_verified(row.status) == (row.name == "ok" || row.name == "duplicate"));
+  }
+}
+
 TEST_CASE("stored names of statuses and stages never change") {
   CHECK(to_string(Status::ok) == "ok");
   CHECK(to_string(Status::resource_exceeded) == "resource_exceeded");

@@ -105,6 +105,38 @@ TEST_CASE("two units of one product have one first place between them") {
   CHECK(board.size() == 3);
 }
 
+/// A search that ends with a kernel of this time.
+RowId search_with(VariantStore& store, ProblemInstance problem, int block, double ns) {
+  Run run(store, device(), std::move(problem));
+  store.end_search(run.search, "finished", "", run.commit(block, Status::ok, ns).variant);
+  return run.search;
+}
+
+TEST_CASE("scores of other shapes have places of their own, and the problem's own shapes come first") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  ProblemInstance tiny = vector_add();
+  tiny.shapes_given = true;
+  tiny.workloads[1].axes["N"] = 1;
+  ProblemInstance edited = vector_add();
+  edited.workloads[1].weight = 2;
+  search_with(*store, vector_add(), 128, 5'000'000);
+  search_with(*store, tiny, 256, 1'000);
+  search_with(*store, tiny, 512, 2'000);
+  const Lines first{"1 | 1 | own | ", "2 | 2 | large; small | "};
+  CHECK(rows_of(folder.file(), "SELECT search, variant, shapes FROM leaderboard WHERE place = 1") == first);
+  CHECK(rows_of(folder.file(), "SELECT search, variant, shapes FROM best_kernels") == first);
+  CHECK(rows_of(folder.file(), "SELECT search, shapes FROM leaderboard WHERE place = 2") ==
+        Lines{"3 | large; small | "});
+  CHECK(rows_of(folder.file(), "SELECT search FROM (SELECT search FROM best_kernels LIMIT 1)") ==
+        Lines{"1 | "});
+  CHECK(answer(folder.file(), "leaderboard").size() == 3);
+  // Those of a problem whose shapes were edited are its own now.
+  search_with(*store, edited, 1024, 9'000'000);
+  CHECK(rows_of(folder.file(), "SELECT search, shapes FROM best_kernels") ==
+        Lines{"1 | own, earlier | ", "2 | large; small | ", "4 | own | "});
+}
+
 TEST_CASE("kernels of a degenerate problem are stored, not ranked, and in no mean") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());

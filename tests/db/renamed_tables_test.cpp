@@ -173,6 +173,19 @@ TEST_CASE("a database of every earlier version is brought up to date with its se
   }
 }
 
+TEST_CASE("a search of an earlier version on a given shape is known by that shape") {
+  const TemporaryFolder folder;
+  make_old_database(folder.file(), 1);
+  Connection(folder.file(), OpenMode::create).execute(std::string(kTwoSearches) + R"sql(
+    INSERT INTO workloads VALUES (1, randomblob(16), 1, 'M=4,N=1', 'a', 'a', '{"M":4,"N":1}', 'gpu', 1, 1, 1, 1, 1, 1),
+                                 (2, randomblob(16), 1, 'n1', 'b', 'b', '{"M":4,"N":1}', 'gpu', 1, 1, 1, 1, 1, 1);
+    INSERT INTO measurements SELECT id, randomblob(16), id, id, 'candidate', '', 'events', 1, x'', 1, 0, 1000, 1000, 1000,
+      NULL, NULL, NULL, '[]' FROM evaluations;)sql");
+  static_cast<void>(upgrade(folder.file()));
+  CHECK(rows_of(folder.file(), "SELECT search, shapes FROM search_shapes") ==
+        std::vector<std::string>{"7 | M=4,N=1 | ", "9 | own | "});
+}
+
 TEST_CASE("an older file is merged into a newer one, and stays as it is") {
   const TemporaryFolder old, folder;
   make_database_before(old.file());

@@ -74,6 +74,11 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
   box.write("empty.cu", "");
   box.write("text.db", "this is not a database, just a text file that is long enough to have a header");
   box.write("noplan.cu", "__global__ void k() {}\n");
+  box.write(
+      "own.cu",
+      "/* alphakernel\n{\"problem\": \"my_own_thing\", \"launches\": [{\"kernel\": \"k\", \"grid\": [1], "
+      "\"block\": [32], \"args\": []}]}\n*/\n__global__ void k() {}\n");
+  const std::string own = (box.folder / "own.cu").string();
   const std::string out = (box.folder / "k.cu").string();
   const std::vector<Row> rows{
       {{"generat"}, ExitCode::usage, "generate"},
@@ -122,7 +127,19 @@ TEST_CASE("a mistake on the command line is one line that says what to do, with 
         "1", "--arch", "sm_90a", "--device", "none", "--output", out},
        ExitCode::usage,
        "price"},
+      {{"generate", "--algorithm", "softmax", "--arch", "sm_90a", "--device", "none", "--strategy", "random",
+        "--stop-when-done", "1%", "--output", out},
+       ExitCode::usage,
+       "--strategy random learns from no answers"},
       {{"evaluate", "/nonexistent.cu"}, ExitCode::bad_input, "/nonexistent.cu"},
+      {{"evaluate", own, "--device", "none"}, ExitCode::usage, "name its folder with --problem DIR"},
+      {{"operations", "call", "evaluate", R"({"path": ")" + own + R"("})"},
+       ExitCode::usage,
+       "name its folder with --problem DIR"},
+      {{"export", AK_SOURCE_DIR "/templates/gemm/gemm_wgmma.cu", "--algorithm", "gemm", "--dtype", "bf16",
+        "--arch", "sm_80", "--output", (box.folder / "exported").string()},
+       ExitCode::no_kernel,
+       "this kernel is not for sm_80 with these parameters: it needs ARCH == 90"},
       {{"query", "SELEC 1"}, ExitCode::database, ""},
       {{"query", "--format", "cvs", "SELECT 1"}, ExitCode::usage, "csv"},
   };
@@ -149,6 +166,17 @@ TEST_CASE(
   CHECK(result.err.find("error: no kernel template of gemm is for sm_75") != std::string::npos);
   CHECK(result.err.find("gemm_mma.cu needs ARCH >= 80") != std::string::npos);
   CHECK_FALSE(box.exists("k.cu"));
+}
+
+TEST_CASE("a worker says how it is started, which is no mistake where it is asked for") {
+  Sandbox box;
+  const ProgramResult asked = box.run({"worker", "--help"});
+  CHECK(asked.exit_code == 0);
+  CHECK(asked.out.starts_with("usage: alphakernel worker --connect HOST:PORT"));
+  CHECK(asked.err.empty());
+  const ProgramResult wrong = box.run({"worker", "--rol", "compile"});
+  CHECK(wrong.exit_code == code(ExitCode::usage));
+  CHECK(wrong.err == asked.out);
 }
 
 TEST_CASE("a mistake in a query shows the place and exits as bad input") {

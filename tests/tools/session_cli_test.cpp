@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -30,6 +31,28 @@ struct Night {
 
   Sandbox box;
 };
+
+/// The names in the first column of the row of the table on docs/sessions.md that begins with this name.
+std::vector<std::string> documented_fields(const std::string& first) {
+  const std::string page = read_file(AK_SOURCE_DIR "/docs/sessions.md");
+  const std::size_t begin = page.find("| `" + first + "`", page.find("## What a session shows"));
+  REQUIRE(begin != std::string::npos);
+  const std::string row = page.substr(begin, page.find('\n', begin) - begin);
+  std::vector<std::string> fields;
+  for (std::size_t at = row.find('`'); at < row.find(" | ") && at != std::string::npos;) {
+    const std::size_t end = row.find('`', at + 1);
+    fields.push_back(row.substr(at + 1, end - at - 1));
+    at = row.find('`', end + 1);
+  }
+  return fields;
+}
+
+std::vector<std::string> fields_of(const Json& object) {
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : object.items()) fields.push_back(name);
+  std::ranges::sort(fields);
+  return fields;
+}
 
 TEST_CASE("the searches of a manifest run by priority, and a status says how each ended") {
   Night night;
@@ -61,6 +84,16 @@ TEST_CASE("the searches of a manifest run by priority, and a status says how eac
   const ProgramResult text = night.session({"status", "1"});
   CHECK_THAT(text.out, Contains("2 of 2 searches done") && Contains("best emulated cost") &&
                            Contains("times as fast as") && Contains("evaluation budget"));
+  // docs/sessions.md names what is printed, and no more.
+  std::vector<std::string> documented;
+  for (const char* row : {"session", "spent_s", "job", "rounds", "searches"})
+    for (std::string& field : documented_fields(row)) documented.push_back(std::move(field));
+  std::ranges::sort(documented);
+  CHECK(fields_of(status["record"]) == documented);
+  documented = documented_fields("name");
+  std::ranges::sort(documented);
+  CHECK(fields_of(status["record"]["searches"][0]) == documented);
+  for (const std::string& field : documented_fields("record")) CHECK(status.contains(field));
   const ProgramResult again = night.session({"resume", "1"});
   CHECK(again.exit_code == 0);
   CHECK_THAT(again.out, Contains("is finished"));
@@ -164,6 +197,8 @@ TEST_CASE("what is wrong with a session is reported before anything runs, and wh
       {R"({"runs": [{"algorithm": "copy", "output": "a.cu", )" + target +
            R"(}, {"name": "two", "algorithm": "copy", "output": "a.cu", )" + target + "}]}",
        ExitCode::usage, "another search writes"},
+      {R"({"runs": [{"algorithm": "copy", "device": "none", "arch": "sm_90a", "per_shape": true}]})",
+       ExitCode::usage, "search 'copy': --per-shape compares times: it needs a device"},
       {R"({"budgets": {"min_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
        ExitCode::database, "MB free"},
       {R"({"budgets": {"least_free_mb": 2000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",

@@ -154,6 +154,45 @@ TEST_CASE("what cannot be simulated is refused with a reason") {
   CHECK(strategy.err.find("did you mean 'random'?") != std::string::npos);
 }
 
+TEST_CASE("a flag that could change nothing is refused, and said where it changes nothing for some") {
+  Sandbox box;
+  const std::string space = box.write("space.json", results()), other = box.write("other.json", results());
+  const auto simulate = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "simulate");
+    for (const char* more : {"--repeats", "2", "--budget", "10"}) arguments.emplace_back(more);
+    return box.run(arguments);
+  };
+  struct Row {
+    std::vector<std::string> arguments;
+    int exit_code;
+    std::string words;
+  };
+  const std::vector<Row> rows{
+      {{space, "--strategy", "bayesian", "--prior", "kernel"},
+       2,
+       "other spaces with the same tunables say, and none such is given beside space"},
+      {{space, other, "--strategy", "bayesian", "--prior", "others"},
+       2,
+       "none such is given beside space, other"},
+      {{space, other, "--prior", "kernel"},
+       2,
+       "--prior changes nothing for strategies that learn from no answers: random"},
+      {{space, other, "--strategy", "bayesian", "--prior", "kernel"}, 0, ""},
+      {{space, "--stop-when-done", "1%"},
+       2,
+       "--stop-when-done changes nothing for strategies that learn from no answers: random"},
+      {{space, "--strategy", "random,bayesian", "--stop-when-done", "1%"},
+       0,
+       "note: --stop-when-done changes nothing for strategies that learn from no answers: random"}};
+  for (const Row& row : rows) {
+    const ProgramResult result = simulate(row.arguments);
+    INFO(row.words << "\n" << result.err);
+    CHECK(result.exit_code == row.exit_code);
+    CHECK(result.err.find(row.words) != std::string::npos);
+    CHECK(result.err.empty() == row.words.empty());
+  }
+}
+
 TEST_CASE("a search of our own database is a space: replayed and exported") {
   Sandbox box;
   const ProgramResult search =

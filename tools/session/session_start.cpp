@@ -31,7 +31,7 @@ void check_job(db::Session& session, const fs::path& database, DeviceKind kind) 
     if (kind == DeviceKind::cuda && !app::has_flag(run.arguments, "--arch"))
       run.arguments.push_back("--arch=" + app::emulated_by_default().sm());
   }
-  app::check_session(here, database, read_search);
+  app::check_session(here, database, read_search, app::EvaluatedBy::workers_of_a_job);
   for (std::size_t i = 0; i < session.runs.size(); ++i) session.runs[i].model = here.runs[i].model;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -182,6 +183,34 @@ void write_simulation(const std::vector<app::SimulationRow>& rows, std::size_t s
   outputs.json ? fmt::print("{}\n", as_json(rows, plan).dump(2)) : print_table(rows, plan);
 }
 
+/// A flag that strategies which learn from no answers do not see: said of some, and a mistake where there are no others.
+void require_learning(const app::SimulationPlan& plan, std::string_view flag) {
+  std::vector<std::string_view> blind;
+  for (const agent::Strategy* strategy : plan.strategies)
+    if (!strategy->learns) blind.push_back(strategy->name);
+  if (blind.empty()) return;
+  const std::string text = fmt::format("{} changes nothing for strategies that learn from no answers: {}",
+                                       flag, fmt::join(blind, ", "));
+  if (blind.size() == plan.strategies.size())
+    fail(ExitCode::usage, "{}; choose another with --strategy, such as portfolio", text);
+  print_stderr("note: {}\n", text);
+}
+
+/// What --prior is to take has to be there.
+void check_prior(const std::vector<app::NamedSpace>& spaces, const app::SimulationPlan& plan) {
+  if (plan.prior == app::SimulatedPrior::none) return;
+  require_learning(plan, "--prior");
+  const auto without = app::spaces_without_prior(spaces, plan.prior);
+  if (without.empty()) return;
+  const std::string text = fmt::format(
+      "--prior {}: runs begin with what other spaces {} say, and none such is given beside {}",
+      kPriors[static_cast<std::size_t>(plan.prior)],
+      plan.prior == app::SimulatedPrior::others ? "with other tunables" : "with the same tunables",
+      fmt::join(without, ", "));
+  if (without.size() == spaces.size()) fail(ExitCode::usage, "{}", text);
+  print_stderr("note: {}\n", text);
+}
+
 int run_simulate(const app::Arguments& arguments) {
   CLI::App app{"Compare search strategies over spaces in which every point was measured before.",
                "alphakernel simulate"};
@@ -222,7 +251,9 @@ int run_simulate(const app::Arguments& arguments) {
       static_cast<app::SimulatedPrior>(std::ranges::find(kPriors, std::string_view(prior)) - kPriors.begin());
   for (const std::string& file : {outputs.csv, outputs.plot})
     if (!file.empty()) require_writable(file);
+  if (plan.least_gain) require_learning(plan, "--stop-when-done");
   const std::vector<app::NamedSpace> spaces = load_spaces(paths);
+  check_prior(spaces, plan);
   write_simulation(app::simulate(spaces, plan), spaces.size(), plan, outputs);
   return 0;
 }

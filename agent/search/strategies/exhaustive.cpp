@@ -29,6 +29,7 @@ const Strategy kExhaustive{"exhaustive", "every point once, one tunable after th
                            [](std::shared_ptr<const TunableSpace> space, std::uint64_t,
                               const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
                              return std::make_unique<Exhaustive>(std::move(space));
-                           }};
+                           },
+                           false};
 
 }  // namespace ak::agent

@@ -34,6 +34,7 @@ const Strategy kRandomSearch{"random", "every point once, in a random order",
                              [](std::shared_ptr<const TunableSpace> space, std::uint64_t seed,
                                 const EarlierSearches&) -> std::unique_ptr<SearchStrategy> {
                                return std::make_unique<RandomSearch>(std::move(space), seed);
-                             }};
+                             },
+                             false};
 
 }  // namespace ak::agent

@@ -16,7 +16,8 @@ best AS MATERIALIZED (
   SELECT b.variant, coalesce(b.score_us, b.emulated_cost_us) * 1000 AS score_ns, b.arch, b.device
   FROM shown s JOIN variants v ON v.id = s.variant_id JOIN definitions d ON d.id = v.definition_id
   JOIN devices dev ON dev.id = s.device_id JOIN searches q ON q.id = s.search_id
-  JOIN best_kernels b ON b.definition = d.name AND b.device = dev.name AND b.device_kind = dev.kind AND b.arch = q.arch LIMIT 1),
+  JOIN best_kernels b ON b.definition = d.name AND b.device = dev.name AND b.device_kind = dev.kind AND b.arch = q.arch
+  JOIN searches z ON z.id = b.search AND z.workloads_hash IS q.workloads_hash AND z.shapes IS q.shapes LIMIT 1),
 kernels AS MATERIALIZED (
   SELECT max(k.registers) AS registers, max(k.spill_store_bytes) AS spilled, count(DISTINCT k.kernel) AS kernels
   FROM builds b JOIN build_kernels k ON k.build_id = b.id

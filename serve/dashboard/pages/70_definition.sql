@@ -13,33 +13,36 @@ SELECT name AS definition, json_extract(definition, '$.description') AS descript
 WHERE name = :definition;
 -- @leaders The fastest variants on each device
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT s.definition_id, s.device_id, s.arch, dev.name AS device, dev.kind
+  SELECT DISTINCT s.definition_id, s.device_id, s.arch, s.workloads_hash, s.shapes, dev.name AS device, dev.kind
   FROM searches s JOIN devices dev ON dev.id = s.device_id
   WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
 champion AS MATERIALIZED (SELECT search, evaluation, score_ns FROM champions),
 -- As the view `leaderboard` places them; of each device no more than can have one of the first ten places.
 placed AS (
   SELECT b.device, b.kind, c.*,
-         rank() OVER (PARTITION BY b.definition_id, b.kind, b.device, b.arch
+         rank() OVER (PARTITION BY b.definition_id, b.kind, b.device, b.arch, b.workloads_hash, b.shapes
                       ORDER BY max(c.score_ns, ifnull(h.score_ns, 0)), h.evaluation IS NOT c.evaluation_id, c.score_ns) AS place
   FROM boards b CROSS JOIN scores c
     ON c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch
     AND c.score_ns <= ifnull((SELECT max(max(t.score_ns, ifnull(m.score_ns, 0)))
-                              FROM (SELECT score_ns, search_id FROM scores
-                                    WHERE definition_id = b.definition_id AND device_id = b.device_id AND arch = b.arch
-                                    ORDER BY score_ns LIMIT 10) t
+                              FROM (SELECT u.score_ns, u.search_id FROM scores u
+                                    CROSS JOIN searches q ON q.id = u.search_id AND q.workloads_hash IS b.workloads_hash AND q.shapes IS b.shapes
+                                    WHERE u.definition_id = b.definition_id AND u.device_id = b.device_id AND u.arch = b.arch
+                                    ORDER BY u.score_ns LIMIT 10) t
                               LEFT JOIN champion m ON m.search = t.search_id), 9e999)
+  CROSS JOIN searches s ON s.id = c.search_id AND s.workloads_hash IS b.workloads_hash AND s.shapes IS b.shapes
   LEFT JOIN champion h ON h.search = c.search_id)
-SELECT p.device, p.arch, p.place, p.variant_id AS variant,
+SELECT p.device, p.arch, t.shapes, p.place, p.variant_id AS variant,
        iif(p.kind <> 'emulator', p.score_ns, NULL) / 1000.0 AS score_us,
        iif(p.kind = 'emulator', p.score_ns, NULL) / 1000.0 AS emulated_cost_us, p.search_id AS search,
        v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables
-FROM placed p JOIN variants v ON v.id = p.variant_id
+FROM placed p JOIN variants v ON v.id = p.variant_id JOIN search_shapes t ON t.search = p.search_id
 WHERE p.place <= 10
-ORDER BY p.kind = 'emulator', p.device, p.arch, p.place LIMIT 80;
+ORDER BY p.kind = 'emulator', p.device, p.arch, t.shapes <> 'own', t.shapes, p.place LIMIT 80;
 -- @by_search Best score of each search
-SELECT h.search, s.started_at, dev.name AS device, h.variant, h.score_ns / 1000.0 AS best_us
+SELECT h.search, s.started_at, dev.name AS device, t.shapes, h.variant, h.score_ns / 1000.0 AS best_us
 FROM searches s CROSS JOIN champions h ON h.search = s.id JOIN devices dev ON dev.id = s.device_id
+JOIN search_shapes t ON t.search = s.id
 WHERE s.definition_id IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind <> 'emulator'
   AND s.best_variant_id IS NOT NULL ORDER BY s.started_at DESC, s.id DESC LIMIT 200;
 -- @roofline The fastest variant of each search under the limits of its device
@@ -94,7 +97,7 @@ ORDER BY device, a.arch, a.score_ns LIMIT 100;
 -- @x Tunables for the heat map, across
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY score_us LIMIT 1),
+  ORDER BY shapes <> 'own', score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -103,7 +106,7 @@ SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key L
 -- @y Tunables for the heat map, down
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY score_us LIMIT 1),
+  ORDER BY shapes <> 'own', score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -112,7 +115,7 @@ SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key L
 -- @space Best time at each point of two tunables, in the search that found the fastest kernel
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY score_us LIMIT 1),
+  ORDER BY shapes <> 'own', score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
