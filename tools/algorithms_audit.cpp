@@ -196,7 +196,9 @@ int run_audit(const app::Arguments& arguments) {
   AuditFlags flags;
   add_audit_flags(app, flags);
   const std::string named = positional(arguments);
-  if (!named.empty()) static_cast<void>(codegen::find_problem(named));
+  // Beside --problem the word may be its value.
+  if (!named.empty() && peek(arguments, "--problem").empty() && peek(arguments, "--algorithm").empty())
+    static_cast<void>(codegen::find_problem(named));
   const ProblemFlags problem_flags(app, arguments, named);
   if (!parse(app, arguments)) return 0;
   if (flags.record && (problem_flags.chosen() || !flags.options.workloads.empty()))
