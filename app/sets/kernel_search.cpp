@@ -478,7 +478,9 @@ class SetMaking {
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
       go_on();
       if (std::ranges::find(choice_.in_rows_alone, i) != choice_.in_rows_alone.end()) {
-        members.push_back({.times_ns = std::vector(shapes.size(), std::numeric_limits<double>::infinity())});
+        members.push_back({.variant = 0,
+                           .outcome = {},
+                           .times_ns = std::vector(shapes.size(), std::numeric_limits<double>::infinity())});
         continue;
       }
       const auto times = measurements.time(report_.kernels.members[i].candidate, shapes);
