@@ -52,9 +52,13 @@ class PackageTest(unittest.TestCase):
         self.assertGreater(tuned.best.cost_us, 0)
         self.assertIn("__global__", tuned.source)
         self.assertIn(tuned.best.template, tuned._repr_html_())
-        evaluated = ak.evaluate(tuned.save(os.path.join(self.folder.name, "k.cu")), device="emulator", arch="sm_80")
+        evaluated = ak.evaluate(tuned.save(os.path.join(self.folder.name, "k.cu")), device="emulator", arch="sm_80",
+                                shape={"N": 1000})
         self.assertTrue(evaluated.ok, evaluated)
         self.assertEqual(ak.best("vector_add").source, tuned.source)
+        own = ak.evaluate(KERNEL.replace("if (i < n)", "if (i < n && n > 0)"), problem="vector_add", device="emulator", arch="sm_80")
+        self.assertTrue(own.ok, own)  # slower, on the problem's own shapes, which are larger: these go first
+        self.assertIn("n > 0", ak.best("vector_add").source)
         self.assertGreaterEqual(len(ak.leaderboard("vector_add", frame=False)), 1)
         rows = ak.query("SELECT 1 AS b, status AS a FROM evaluations", frame=False)
         self.assertEqual(rows.columns, ["b", "a"])
