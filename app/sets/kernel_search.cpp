@@ -477,7 +477,7 @@ class SetMaking {
     std::vector<MemberTimes> members;
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
       go_on();
-      if (std::ranges::find(choice_.in_rows_alone, i) != choice_.in_rows_alone.end()) {
+      if (report_.kernels.rule.is_in_rows_alone(i)) {
         members.push_back({.variant = 0,
                            .outcome = {},
                            .times_ns = std::vector(shapes.size(), std::numeric_limits<double>::infinity())});

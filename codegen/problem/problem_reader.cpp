@@ -413,11 +413,8 @@ std::string read_macro(const JsonReader& mutation) {
   }
   const JsonReader at = mutation.member("macro");
   std::string name = at.text();
-  const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
   // It becomes a line of the program, which no check of included files sees.
-  if (name.empty() || !is_letter(name.front()) || !std::ranges::all_of(name, may_follow))
-    at.fail("the name of a macro, such as AK_MUTATION_NO_MAX");
+  if (!is_identifier(name)) at.fail("the name of a macro, such as AK_MUTATION_NO_MAX");
   return name;
 }
 

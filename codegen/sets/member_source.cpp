@@ -26,17 +26,12 @@ FrozenConstants constants_of(const MemberText& member) {
   return constants;
 }
 
-std::size_t line_begin(std::string_view text, int line) {
-  std::size_t at = 0;
-  for (int i = 1; i < line; ++i) at = std::min(text.find('\n', at), text.size() - 1) + 1;
-  return at;
-}
-
 /// Takes the includes out, into `names`.
 std::string without_includes(std::string text, std::vector<std::string>& names) {
   const std::vector<IncludeLine> includes = scan_includes(text);
   for (auto include = includes.rbegin(); include != includes.rend(); ++include) {
-    const std::size_t begin = line_begin(text, include->line), end = line_begin(text, include->last_line + 1);
+    const std::size_t begin = offset_behind_line(text, include->line - 1);
+    const std::size_t end = offset_behind_line(text, include->last_line);
     text.erase(begin, end - begin);
   }
   for (const IncludeLine& include : includes)

@@ -60,10 +60,6 @@ std::string rows_of(const SetRule& rule, std::size_t member) {
   return fmt::format("{}", fmt::join(conditions, " or "));
 }
 
-bool is_in_rows_alone(const SetRule& rule, std::size_t member) {
-  return std::ranges::find(rule.in_rows_alone, member) != rule.in_rows_alone.end();
-}
-
 /// "3 if (M == 64) else 1 if ESTIMATE_1 <= min(ESTIMATE_2, ESTIMATE_3) else 2 if ESTIMATE_2 <= ESTIMATE_3 else 3"
 std::string member_expression(const SetRule& rule, std::size_t members) {
   std::string text;
@@ -72,7 +68,7 @@ std::string member_expression(const SetRule& rule, std::size_t members) {
       text += fmt::format("{} if {} else ", member + 1, rows);
   std::vector<std::size_t> compared;
   for (std::size_t member = 0; member < members; ++member)
-    if (!is_in_rows_alone(rule, member)) compared.push_back(member);
+    if (!rule.is_in_rows_alone(member)) compared.push_back(member);
   AK_ASSERT(!compared.empty(), "somebody takes what no row names");
   for (auto member = compared.begin(); member + 1 != compared.end(); ++member) {
     std::vector<std::string> others;
@@ -99,7 +95,7 @@ LaunchPlan plan_of(const KernelSet& set, const std::vector<MemberPlan>& plans) {
   };
   AK_ASSERT(set.rule.estimates.size() == plans.size(), "members are compared by their estimates");
   for (std::size_t i = 0; i < plans.size(); ++i)
-    if (!is_in_rows_alone(set.rule, i)) let_estimate(set.rule, plans[i], i, let);
+    if (!set.rule.is_in_rows_alone(i)) let_estimate(set.rule, plans[i], i, let);
   let(kMemberName, member_expression(set.rule, plans.size()));
   std::map<std::string, const MemberPlan*> owners;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -143,7 +139,7 @@ std::string point_text(const Candidate& candidate) {
 std::string shapes_of_member(const KernelSet& set, std::size_t member) {
   if (set.members.size() == 1) return "every shape";
   const std::string rows = rows_of(set.rule, member);
-  if (is_in_rows_alone(set.rule, member)) return rows;
+  if (set.rule.is_in_rows_alone(member)) return rows;
   return fmt::format("{}{}where least: {}", rows, rows.empty() ? "" : "; ",
                      set.rule.estimates[member].text());
 }
@@ -154,10 +150,9 @@ std::vector<std::string> rule_lines(const KernelSet& set) {
     for (const RuleRow& row : set.rule.rows)
       lines.push_back(fmt::format("{} -> member {}", row.condition(), row.member + 1));
   for (std::size_t i = 0; i < set.members.size(); ++i) {
-    const std::string where = set.members.size() == 1 ? "every shape"
-                              : is_in_rows_alone(set.rule, i)
-                                  ? "in its rows alone"
-                                  : "where least: " + set.rule.estimates[i].text();
+    const std::string where = set.members.size() == 1        ? "every shape"
+                              : set.rule.is_in_rows_alone(i) ? "in its rows alone"
+                                                             : "where least: " + set.rule.estimates[i].text();
     lines.push_back(fmt::format("{} -> member {}: {}", where, i + 1, point_text(set.members[i].candidate)));
   }
   return lines;

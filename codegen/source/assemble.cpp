@@ -126,13 +126,8 @@ std::string dtype_headers(const Constants& constants, const std::vector<IncludeL
 std::string insert_constants(const std::string& file_name, const std::string& source,
                              const std::string& headers, const Constants& constants) {
   const std::vector<IncludeLine> includes = scan_includes(source);
-  int last_line = end_of_device_headers(source);
-  for (const IncludeLine& include : includes) {
-    if (include.top_level) last_line = std::max(last_line, include.last_line);
-  }
-  std::size_t split = 0;
-  for (int line = 0; line < last_line; ++line)
-    split = std::min(source.find('\n', split), source.size() - 1) + 1;
+  const int last_line = end_of_includes(source);
+  const std::size_t split = offset_behind_line(source, last_line);
   const std::string head = source.substr(0, split);
   const std::string code = blank_comments_and_strings(blank_device_headers(head));
   const bool macros_first =

@@ -139,12 +139,6 @@ std::string lines_without_defaults(std::string_view source, const Known& known) 
   return result;
 }
 
-std::size_t offset_of_line(std::string_view text, int line) {
-  std::size_t at = 0;
-  for (int i = 0; i < line; ++i) at = std::min(text.find('\n', at), text.size() - 1) + 1;
-  return at;
-}
-
 std::string defaults_block(const std::string& lines) {
   return lines.empty() ? "" : fmt::format("{}\n{}#endif\n", kOpenDefaults, lines);
 }
@@ -225,12 +219,8 @@ std::string with_constants(std::string_view source, const FrozenConstants& const
   std::string text = without_defaults(source, constants);
   const std::string code = blank_comments_and_strings(blank_device_headers(text));
 
-  int last_include = end_of_device_headers(text);
-  for (const IncludeLine& include : scan_includes(text)) {
-    if (include.top_level) last_include = std::max(last_include, include.last_line);
-  }
   const std::size_t end_of_plan = std::min(text.find('\n', text.find("*/")), text.size() - 1) + 1;
-  const std::size_t after_includes = std::max(offset_of_line(text, last_include), end_of_plan);
+  const std::size_t after_includes = std::max(offset_behind_line(text, end_of_includes(text)), end_of_plan);
   const std::string block = defaults_block(declaration_lines(constants, code));
   if (!block.empty()) text.insert(after_includes, "\n" + block);
   text.insert(end_of_plan,

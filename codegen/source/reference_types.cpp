@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <regex>
 
 #include "core/plan/device_headers.h"
@@ -36,13 +35,9 @@ std::string twin_as_kernel(const ProblemInstance& problem) {
   // The reference's own types are those that it has outside of the harness: the exact ones.
   static const std::regex own_type(R"(\n[ \t]*using (accum_t|out_t|out_t_\w+) = [^;\n]*;)");
   const std::string source = std::regex_replace(problem.reference_cu, own_type, "\n");
-  int last_line = end_of_device_headers(source);
-  for (const IncludeLine& include : scan_includes(source))
-    if (include.top_level) last_line = std::max(last_line, include.last_line);
-  std::size_t split =
-      last_line > 0 ? 0 : source.find("*/") + 2;  // behind the plan, where no header is included
-  for (int line = 0; line < last_line; ++line)
-    split = std::min(source.find('\n', split), source.size() - 1) + 1;
+  const int last_line = end_of_includes(source);
+  const std::size_t split =
+      last_line > 0 ? offset_behind_line(source, last_line) : source.find("*/") + 2;  // behind the plan
   return fmt::format("{}\n// The reference's twin: what it computes with.\n#define AK_TWIN 1\n{}{}",
                      source.substr(0, split), reference_types(problem, false), source.substr(split));
 }

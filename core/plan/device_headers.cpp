@@ -124,6 +124,13 @@ int end_of_device_headers(std::string_view source) {
   return end;
 }
 
+int end_of_includes(std::string_view source) {
+  int last = end_of_device_headers(source);
+  for (const IncludeLine& include : scan_includes(source))
+    if (include.top_level) last = std::max(last, include.last_line);
+  return last;
+}
+
 std::string blank_device_headers(std::string_view source) {
   std::string result;
   bool inside = false;

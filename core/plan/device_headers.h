@@ -29,6 +29,8 @@ namespace ak {
 
 /// The last line of header texts that are in the source, as in an emitted file; 0 where there are none.
 [[nodiscard]] int end_of_device_headers(std::string_view source);
+/// The last line of these and of includes outside of #if; 0 where there are none.
+[[nodiscard]] int end_of_includes(std::string_view source);
 /// The source with blank lines in place of header texts that are in it.
 [[nodiscard]] std::string blank_device_headers(std::string_view source);
 

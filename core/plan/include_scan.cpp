@@ -166,4 +166,10 @@ std::vector<IncludeLine> scan_includes(std::string_view source) {
 
 std::string blank_comments_and_strings(std::string_view source) { return Blanker(source, false).run(); }
 
+std::size_t offset_behind_line(std::string_view text, int line) {
+  std::size_t at = 0;
+  for (int i = 0; i < line; ++i) at = std::min(text.find('\n', at), text.size() - 1) + 1;
+  return at;
+}
+
 }  // namespace ak

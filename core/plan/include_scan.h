@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ struct IncludeLine {
 
 /// Every #include and #embed of a source text, in order.
 [[nodiscard]] std::vector<IncludeLine> scan_includes(std::string_view source);
+
+/// Where what follows a line begins, counted from 1; 0 for line 0, the end of the text behind its last one.
+[[nodiscard]] std::size_t offset_behind_line(std::string_view text, int line);
 
 /// The text with comments and string contents replaced by blanks, lines kept: what a search for host
 /// code looks at.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/build.h"
+#include "core/text/characters.h"
 #include "core/text/format_version.h"
 #include "core/text/json_reader.h"
 #include "core/text/suggest.h"
@@ -29,12 +30,6 @@ bool is_macro_name(const std::string& name) {
   return !name.empty() && upper(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
     return upper(c) || (c >= '0' && c <= '9') || c == '_';
   });
-}
-
-bool is_identifier(const std::string& name) {
-  const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
-  return !name.empty() && letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
 constexpr Format kLaunchPlanFormat{.name = "a launch plan"};

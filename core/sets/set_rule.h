@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct SetRule {
   std::vector<std::size_t> in_rows_alone =
       {};                    ///< members, ascending, that take nothing but the shapes of their rows
   std::size_t fallback = 0;  ///< the member that takes what no other takes
+
+  [[nodiscard]] bool is_in_rows_alone(std::size_t member) const {
+    return std::ranges::find(in_rows_alone, member) != in_rows_alone.end();
+  }
 };
 
 }  // namespace ak

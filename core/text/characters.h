@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <string_view>
+
 namespace ak {
 
 // Of ASCII, in every locale.
@@ -10,5 +13,8 @@ namespace ak {
 }
 /// A character of a C++ identifier.
 [[nodiscard]] constexpr bool is_word(char c) { return is_word_start(c) || is_digit(c); }
+[[nodiscard]] constexpr bool is_identifier(std::string_view text) {
+  return !text.empty() && is_word_start(text.front()) && std::ranges::all_of(text, is_word);
+}
 
 }  // namespace ak
