@@ -239,6 +239,14 @@ Result<Definition> definition_from_json(const Json& json) {
   }
 }
 
+std::string shape_name(const Definition& definition, const AxisValues& sizes) {
+  std::string name;
+  for (const Axis& axis : definition.axes)
+    if (const auto size = sizes.find(axis.name); size != sizes.end())
+      name += fmt::format("{}{}={}", name.empty() ? "" : ",", axis.name, size->second);
+  return name;
+}
+
 void add_axes(const Definition& definition, Environment& environment) {
   for (const Axis& axis : definition.axes) {
     if (axis.value) environment[axis.name] = *axis.value;
