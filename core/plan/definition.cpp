@@ -14,12 +14,10 @@
 namespace ak {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 /// Letters, digits and '_', beginning with no digit; `extra` characters are allowed after the first.
 bool is_name(std::string_view text, std::string_view extra = "") {
-  return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [&](char c) {
-    return is_letter(c) || is_digit(c) || extra.find(c) != std::string_view::npos;
+  return !text.empty() && is_word_start(text.front()) && std::ranges::all_of(text, [&](char c) {
+    return is_word(c) || extra.find(c) != std::string_view::npos;
   });
 }
 
