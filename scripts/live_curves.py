@@ -3,8 +3,8 @@
 """Lets a model that answers through mailboxes write kernels from the reference alone, a round of answers at a time.
 
   python3 scripts/live_curves.py prepare FOLDER [--manifest experiments/live/curves.json] [--device cuda]
-  python3 scripts/live_curves.py round FOLDER [--gpus 4] [--seconds 240]    # then answer FOLDER/NAME.box, and again
-  python3 scripts/live_curves.py best FOLDER [--gpus 4] [--seconds 240]     # the same problems with our templates, to compare with
+  python3 scripts/live_curves.py round FOLDER [--gpus 0,1] [--seconds 240]    # then answer FOLDER/NAME.box, and again
+  python3 scripts/live_curves.py best FOLDER [--gpus 0,1] [--seconds 240]     # the same problems with our templates, to compare with
   python3 scripts/live_curves.py table FOLDER                               # curves.csv, shares.csv
 
 Every problem of the manifest is a copy of its folder without kernels and a session of its own, whose searches begin with the
@@ -84,7 +84,7 @@ def on_each_gpu(folder, gpus, seconds, command_of):
                         code = child.wait()
             print(f"{name:16} gpu {gpu}  exit {code}  {last_state(folder, name)}", flush=True)
 
-    threads = [threading.Thread(target=work, args=(gpu,)) for gpu in range(gpus)]
+    threads = [threading.Thread(target=work, args=(gpu,)) for gpu in gpus]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -177,7 +177,7 @@ def main():
     arguments.add_argument("folder", type=pathlib.Path)
     arguments.add_argument("--manifest", type=pathlib.Path, default=ROOT / "experiments/live/curves.json")
     arguments.add_argument("--device", default="cuda")
-    arguments.add_argument("--gpus", type=int, default=1)
+    arguments.add_argument("--gpus", type=lambda text: text.split(","), default=["0"], help="their numbers, one search at a time on each")
     arguments.add_argument("--seconds", type=float, default=240)
     options = arguments.parse_args()
     folder = options.folder.resolve()
