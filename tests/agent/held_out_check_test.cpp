@@ -301,6 +301,28 @@ TEST_CASE("an examiner that cannot be made costs no search its champion either")
   CHECK(result.examinations.front().note == "no memory for it");
 }
 
+TEST_CASE("an examination whose worker was killed is done once more") {
+  for (const int kills : {1, 2}) {
+    INFO(kills);
+    HeldOutWorld world([](const TunableValues&) { return right(); });
+    int asked = 0;
+    world.options.examiners = {{.name = "CPU device", .make = [&] {
+                                  return std::make_unique<test::VirtualDevice>(
+                                      world.clock, [&](const EvaluationRequest&) {
+                                        EvaluationResult result = right();
+                                        if (++asked <= kills)
+                                          result.outcome = {.status = Status::infrastructure_error,
+                                                            .message = "the device worker ended by signal 9"};
+                                        return result;
+                                      });
+                                }}};
+    const LoopResult result = world.run();
+    REQUIRE(result.examinations.size() == 1);
+    CHECK(asked == 2);
+    CHECK(result.examinations.front().passed == (kills == 1));
+  }
+}
+
 /// Templates that launch a block for each element where `constraint` holds.
 void launch_where(World& world, const std::string& constraint) {
   LaunchPlanEntry launch;
