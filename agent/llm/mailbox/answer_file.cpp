@@ -90,8 +90,8 @@ AnswerLook read_answer_file(std::string_view bytes, const std::string& name) {
   std::string_view text = bytes;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (const auto other = take_line(text, kAnswers); other && *other != name)
-    return bad(
-        fmt::format("it says that it answers {}, and this is {}", sanitize(redact(*other), kShownName), name));
+    return bad(fmt::format("it says that it answers {}, and this is {}", sanitize(redact(*other), kShownName),
+                           name));
   // Before it is cut, so that no part of a key is left.
   std::string by = sanitize(redact(take_line(text, kBy).value_or("")), kShownName);
   if (trimmed(text).empty()) return bad("nothing follows its first lines");

@@ -132,7 +132,8 @@ TEST_CASE("a question that cannot be put there whole is not put there at all") {
   CHECK(box.post().number == 1);
 }
 
-TEST_CASE("what a full disk refuses is named alike each time, so that a search that tries again says it once") {
+TEST_CASE(
+    "what a full disk refuses is named alike each time, so that a search that tries again says it once") {
   const Box box;
   const auto refusal = [&] {
     const FullDisk full;
@@ -204,7 +205,8 @@ TEST_CASE("an answer that cannot be one is not taken, says why, and may be repla
 
 TEST_CASE("a key in the first lines of an answer is kept nowhere, also where it is cut") {
   const std::string key = "sk-ant-api03-" + std::string(60, 'A');
-  const AnswerLook look = read_answer_file("answers: 0001-call1\nby: me " + key + "\nthe answer", "0001-call1");
+  const AnswerLook look =
+      read_answer_file("answers: 0001-call1\nby: me " + key + "\nthe answer", "0001-call1");
   REQUIRE(look.state == State::ready);
   CHECK_THAT(look.by, Catch::StartsWith("me ") && !Contains("sk-ant"));
   const AnswerLook other = read_answer_file("answers: " + key + "\nthe answer", "0001-call1");
