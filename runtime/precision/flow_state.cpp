@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace ak::runtime {
 namespace {
@@ -47,7 +48,19 @@ FlowState::FlowState(const emulator::Module& module) : module_(module) {
     first_origin_.push_back(next);
     next += static_cast<std::uint32_t>(function.instructions.size()) * kElements;
     registers_.emplace_back(function.registers.size());
+    changed_at_.emplace_back(function.registers.size());
+    applied_at_.emplace_back(function.instructions.size());
+    std::ranges::transform(function.instructions, std::back_inserter(operations_.emplace_back()),
+                           operation_of);
   }
+}
+
+bool FlowState::is_settled() const {
+  const std::uint32_t applied = applied_at_[function_][place_];
+  return applied != 0 && operation().reads_registers_only &&
+         std::ranges::all_of(operation().sources, [&](emulator::Index source) {
+           return changed_at_[function_][source] < applied;
+         });
 }
 
 void FlowState::at(std::uint32_t function, std::uint32_t instruction) {
@@ -75,7 +88,10 @@ Word FlowState::read(const Operand& operand) const {
 }
 
 void FlowState::write(const Operand& operand, const Word& word) {
-  if (operand.kind == OperandKind::reg) join_into(registers_[function_][operand.index], word);
+  if (operand.kind == OperandKind::reg && join(registers_[function_][operand.index], word)) {
+    changed_ = true;
+    changed_at_[function_][operand.index] = now_;
+  }
   if (operand.kind == OperandKind::pair && !operand.elements.empty()) write(operand.elements.front(), word);
 }
 

@@ -54,9 +54,14 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
   json["id"] = message.id;
   json["nonce"] = nonce;
   json["type"] = message.type;
-  json["body"] = message.body;
   if (!message.prints.empty()) json["prints"] = message.prints;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const auto text_of = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  // The body has programs of a megabyte: it is not copied before it is written.
+  std::string line = text_of(json);
+  line.back() = ',';
+  return line.append("\"body\":").append(text_of(message.body)).append("}\n");
 }
 
 Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {
