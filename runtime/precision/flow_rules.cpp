@@ -49,23 +49,15 @@ bool reads_memory(void (*rule)(Step&)) {
   return rule == load || rule == load_matrix || rule == call || rule == multiply_matrices;
 }
 
-void add_registers(const emulator::Operand& operand, std::vector<emulator::Index>& registers) {
-  if (operand.kind == emulator::OperandKind::reg) registers.push_back(operand.index);
-  for (const emulator::Operand& element : operand.elements) add_registers(element, registers);
-}
-
 }  // namespace
 }  // namespace flow
 
 FlowOperation operation_of(const emulator::Instruction& instruction) {
-  FlowOperation operation{.apply = flow::rule_of(instruction), .types = {}, .sources = {}};
+  FlowOperation operation{.apply = flow::rule_of(instruction), .types = {}};
   operation.reads_registers_only = !flow::reads_memory(operation.apply);
   for (const std::string& modifier : instruction.modifiers) {
     if (const auto type = emulator::parse_type(modifier)) operation.types.push_back(*type);
   }
-  // The first operand is what an instruction writes, or where to.
-  for (std::size_t i = 1; i < instruction.operands.size(); ++i)
-    flow::add_registers(instruction.operands[i], operation.sources);
   return operation;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <ranges>
 
 namespace ak::runtime {
 namespace {
@@ -55,12 +56,18 @@ FlowState::FlowState(const emulator::Module& module) : module_(module) {
   }
 }
 
+bool FlowState::changed_since(std::uint32_t moment, const Operand& operand) const {
+  if (operand.kind == OperandKind::reg) return changed_at_[function_][operand.index] >= moment;
+  return std::ranges::any_of(operand.elements,
+                             [&](const Operand& element) { return changed_since(moment, element); });
+}
+
 bool FlowState::is_settled() const {
   const std::uint32_t applied = applied_at_[function_][place_];
-  return applied != 0 && operation().reads_registers_only &&
-         std::ranges::all_of(operation().sources, [&](emulator::Index source) {
-           return changed_at_[function_][source] < applied;
-         });
+  if (applied == 0 || !operation().reads_registers_only) return false;
+  // The first operand is what an instruction writes, or where to.
+  return std::ranges::none_of(instruction().operands | std::views::drop(1),
+                              [&](const Operand& operand) { return changed_since(applied, operand); });
 }
 
 void FlowState::at(std::uint32_t function, std::uint32_t instruction) {

@@ -21,7 +21,6 @@ struct FlowOperation {
   void (*apply)(flow::Step&) = nullptr;  ///< null: nothing is known of it
   bool reads_registers_only = true;      ///< and no memory
   std::vector<emulator::Type> types;     ///< among the modifiers, in their order
-  std::vector<emulator::Index> sources;  ///< registers that it may read, those of lists one by one
 };
 [[nodiscard]] FlowOperation operation_of(const emulator::Instruction& instruction);
 
@@ -57,6 +56,7 @@ class FlowState {
  private:
   void pass(std::uint32_t callee, const std::vector<emulator::Operand>& arguments,
             const std::vector<emulator::Operand>& results);
+  [[nodiscard]] bool changed_since(std::uint32_t moment, const emulator::Operand& operand) const;
   void join_into(Word& into, const Word& from) { changed_ |= join(into, from); }
   [[nodiscard]] Word cell(emulator::Space space) const;
 
