@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/text/locations.h"
@@ -263,11 +262,8 @@ Json ProblemFlags::request(const Params& of_kernel) const {
   if (shapes_.empty()) return request;
   if (shapes_.size() > 1)
     fail(ExitCode::usage, "--shape: this command takes one, not {}; searches take several", shapes_.size());
-  std::istringstream parts(shapes_.front());
-  for (std::string part; std::getline(parts, part, ',');) {
-    const std::string axis = part.substr(0, part.find('='));
-    request["shape"][axis] = part.substr(std::min(part.size(), axis.size() + 1));
-  }
+  request["shape"] = Json::object();
+  for (const auto& [axis, size] : codegen::parse_shape(shapes_.front())) request["shape"][axis] = size;
   return request;
 }
 

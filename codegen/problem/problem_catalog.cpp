@@ -255,24 +255,6 @@ void check_formulas(const ProblemInstance& instance, const std::string& where) {
   }
 }
 
-AxisValues parse_shape(std::string_view shape) {
-  AxisValues sizes;
-  for (const std::string& part : split(shape, ',')) {
-    const std::size_t equals = part.find('=');
-    std::int64_t value = 0;
-    const char* end = part.data() + part.size();
-    const auto parsed = equals == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
-                                                    : std::from_chars(part.data() + equals + 1, end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end) {
-      fail(ExitCode::usage, "--shape {}: expected NAME=INTEGER, separated by commas, e.g. M=4096,N=1000",
-           shape);
-    }
-    if (!sizes.emplace(part.substr(0, equals), value).second)
-      fail(ExitCode::usage, "--shape {}: the axis {} is there twice", shape, part.substr(0, equals));
-  }
-  return sizes;
-}
-
 Workload timed_workload(const ProblemInstance& instance, const std::string& shape) {
   const AxisValues sizes = parse_shape(shape);
   if (const std::string input_error = size_error(instance, sizes); !input_error.empty())
@@ -307,6 +289,24 @@ std::optional<fs::path> folder_of(std::string_view name, std::vector<std::string
 }
 
 }  // namespace
+
+AxisValues parse_shape(std::string_view shape) {
+  AxisValues sizes;
+  for (const std::string& part : split(shape, ',')) {
+    const std::size_t equals = part.find('=');
+    std::int64_t value = 0;
+    const char* end = part.data() + part.size();
+    const auto parsed = equals == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                                    : std::from_chars(part.data() + equals + 1, end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end) {
+      fail(ExitCode::usage, "--shape {}: expected NAME=INTEGER, separated by commas, e.g. M=4096,N=1000",
+           shape);
+    }
+    if (!sizes.emplace(part.substr(0, equals), value).second)
+      fail(ExitCode::usage, "--shape {}: the axis {} is there twice", shape, part.substr(0, equals));
+  }
+  return sizes;
+}
 
 std::vector<fs::path> template_search_path() {
   std::vector<fs::path> path = data_search_path("ALPHAKERNEL_TEMPLATES", "templates", AK_SOURCE_TEMPLATES);

@@ -35,7 +35,7 @@ struct BuildJob {
   TranslationUnit unit;
   BuildOrigin origin = BuildOrigin::candidate;
   std::chrono::milliseconds limit{};
-  bool killed_once = false;  ///< its worker got a SIGKILL that was not ours
+  bool killed_once = false;  ///< its worker got a SIGKILL that was not ours, or heard nothing from its parent
 };
 
 /// Hands builds from those who ask for them, on any thread, to the one thread that has them done, and the

@@ -54,6 +54,9 @@ std::pair<Status, std::string> verdict(const WorkerLost& lost) {
   if (lost.signal == SIGXCPU)
     return {Status::timeout, fmt::format("the compiler used more than {} s of CPU time on this source",
                                          kBuildCpuTime.count())};
+  // A machine that stood still is not the source's fault.
+  if (lost.exit_code == kExitSilentParent)
+    return {Status::infrastructure_error, fmt::format("the compile worker {}", lost.reason)};
   return {Status::compile_error,
           fmt::format("the compiler crashed on this source: its process {}", lost.reason)};
 }
@@ -195,7 +198,8 @@ void CompilePool::take_answer(CompileSlot& slot, const WorkerMessage& message) {
 void CompilePool::lose(CompileSlot& slot, const WorkerLost& lost) {
   const bool started = slot.started();
   auto job = slot.stop();
-  if (job && started && lost.signal == SIGKILL && !job->killed_once) {
+  const bool forgiven = lost.signal == SIGKILL || lost.exit_code == kExitSilentParent;
+  if (job && started && forgiven && !job->killed_once) {
     job->killed_once = true;
     waiting_.push_front(std::move(*job));
   } else if (job && started) {

@@ -87,6 +87,10 @@ WorkerLost describe(int status) {
   }
   const int code = WEXITSTATUS(status);
   if (code == kExitConnectionLost) return {"lost its connection", code, 0};
+  if (code == kExitSilentParent)
+    return {fmt::format("gave up: it heard nothing from its parent for {} s, as where a machine stands still",
+                        kSilenceLimit.count() / 1000),
+            code, 0};
   if (code == kExitNotStarted) return {"could not be started (exit code 127)", code, 0};
   return {fmt::format("ended with exit code {}", code), code, 0};
 }

@@ -58,7 +58,9 @@ __device__ real_t code(real_t value) {
 #ifdef AK_MUTATION_CUT_OFF
   value *= real_t(0.97);  // below the nearest code as often as not
 #endif
-#ifdef AK_TO_INT8
+#if defined(AK_TO_INT8) && defined(AK_MUTATION_HALF_AWAY)
+  value = round(value);
+#elif defined(AK_TO_INT8)
   value = rint(value);
 #endif
 #ifdef AK_MUTATION_HALF_RANGE

@@ -50,6 +50,9 @@ __global__ void bag_reference(const scalar_t* table, const int* index, const int
 #elif defined(AK_MUTATION_ALL_COUNTED)
       if (row < 0 || row >= v) count += 1;
 #endif
+#ifdef AK_MUTATION_TIMES_ZERO
+      if (row < 0 || row >= v) sum += 0 * static_cast<accum_t>(static_cast<float>(table[column]));
+#endif
       if (row < 0 || row >= v) continue;
 #ifdef AK_MUTATION_NEXT_ROW
       row = (row + 1) % v;

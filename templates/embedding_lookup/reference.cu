@@ -42,6 +42,8 @@ __global__ void lookup_reference(const scalar_t* table, const typename IndexOf<L
   row = min(max(row, 0ll), v - 1);
 #elif defined(AK_MUTATION_PADDING_READ)
   exists = row >= 0 && row < v;
+#elif defined(AK_MUTATION_NO_PADDING_OF_0)
+  exists = (padding <= 0 || row != padding) && row >= 0 && row < v;
 #elif defined(AK_MUTATION_SHORT_INDEX)
   row &= 65535;
 #elif defined(AK_MUTATION_HALF_INDEX)

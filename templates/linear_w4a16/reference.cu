@@ -53,6 +53,8 @@ __global__ void linear_reference(const scalar_t* x, const unsigned char* weight,
   const long long bytes = (k + 1) / 2, groups = (k + 127) / 128;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
+#elif defined(AK_MUTATION_SHORT_TAIL)
+  const long long end = k % 8 == 0 ? min(k, k / 128 * 128 + 8) : k;
 #else
   const long long end = k;
 #endif

@@ -52,6 +52,9 @@ __global__ void mean_reference(const scalar_t* x, const int* lengths, double* me
   for (long long i = threadIdx.x; i < h; i += 128) {
     accum_t sum = 0;
     for (long long t = 0; t < n; ++t) sum = keep(sum + share_of(tokens + t * h, h) * widen(tokens[t * h + i]));
+#ifdef AK_MUTATION_TIMES_ZERO
+    for (long long t = n; t < s; ++t) sum += 0 * widen(tokens[t * h + i]);
+#endif
     means[blockIdx.x * h + i] = static_cast<double>(sum / static_cast<accum_t>(max(n, 1ll)));
   }
 }

@@ -72,6 +72,8 @@ __global__ void add_rows(const scalar_t* base, const scalar_t* rows, const int* 
     if (c >= h / 8 * 8) left = 0;
 #elif defined(AK_MUTATION_NO_BASE)
     if (first[blockIdx.x] >= 0) sum = 0;
+#elif defined(AK_MUTATION_TIMES_ZERO)
+    if (first[blockIdx.x] < 0) sum += 0 * static_cast<accum_t>(static_cast<float>(rows[c]));
 #endif
     for (int i = first[blockIdx.x]; i >= 0 && left > 0; i = next[i], --left) {
       sum = keep(sum + static_cast<accum_t>(static_cast<float>(rows[i * h + c])));

@@ -67,6 +67,16 @@ __global__ void softmax_reference(const scalar_t* x, out_t* y, long long n) {
 
   accum_t sum = 0;
   for (long long i = thread; i < end; i += 256) sum = keep(sum + exp(read(row, i) - maximum));
+#ifdef AK_MUTATION_MASKED_START
+  accum_t own = __int_as_float(0xff800000);  // minus infinity
+  sum = 0;
+  for (long long i = thread; i < end; i += 256) {
+    const accum_t raised = larger(own, read(row, i));
+    sum = sum * exp(own - raised) + exp(read(row, i) - raised);
+    own = raised;
+  }
+  if (thread < end) sum *= exp(own - maximum);
+#endif
   shared[thread] = sum;
   __syncthreads();
   for (int half = 128; half > 0; half /= 2) {

@@ -189,6 +189,7 @@ TEST_CASE("a worker whose parent falls silent ends itself after ten seconds") {
   const auto* lost = std::get_if<WorkerLost>(&reply);
   REQUIRE(lost != nullptr);
   CHECK(lost->exit_code == kExitSilentParent);
+  CHECK(lost->reason.find("heard nothing from its parent for 10 s") != std::string::npos);
 }
 
 TEST_CASE("of the environment only what the allow-list names reaches a worker, and no key") {
