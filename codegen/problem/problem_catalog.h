@@ -66,16 +66,11 @@ inline constexpr std::string_view kDegenerateTag = "degenerate";
 [[nodiscard]] std::shared_ptr<const ProblemInstance> instantiate(const Problem& problem,
                                                                  const Params& params);
 
-<<<<<<< HEAD
-/// A copy whose only workloads have the given sizes ("N=1024,M=77" each), by names of which each shape has one; roles check
-/// and time. Held-out shapes are drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
-=======
 /// The sizes of a shape, "N=1024,M=77". Throws Error(usage) where it is written otherwise or names an axis twice.
 [[nodiscard]] AxisValues parse_shape(std::string_view shape);
 
-/// A copy whose only workloads have the given sizes ("N=1024,M=77" each); roles check and time. Held-out shapes are
-/// drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
->>>>>>> ff02aed1f0d618175e3a643f7f5d623c4c308284
+/// A copy whose only workloads have the given sizes ("N=1024,M=77" each), by names of which each shape has one; roles check
+/// and time. Held-out shapes are drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
 /// one that breaks a constraint.
 [[nodiscard]] std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instance,
                                                                  std::span<const std::string> shapes);
