@@ -161,7 +161,7 @@ TEST_CASE("the short form is a few lines of plain text, and what is slower comes
   RecordedWeek week;
   const std::string brief = week.text("brief");
   CHECK(has(brief,
-            "AlphaKernel, week 2026-W47: 2026-11-16 to 2026-11-22\n13 searches on 10 problems, 4.16 min, no "
+            "AlphaKernel, week 2026-W47: 2026-11-16 to 2026-11-22\n13 searches on 10 problems, 4.25 min, no "
             "model asked.\n"));
   CHECK(has(brief,
             "7 of 8 kernels are faster than their strongest baseline:\n"
