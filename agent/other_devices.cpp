@@ -109,9 +109,10 @@ class OtherDevices {
     const double claimed_ns = champion_.score_ns().value_or(there_ns);
     opinion.apart = std::abs(there_ns / claimed_ns - 1) > (on_gpu_ ? kMostApart : 0);
     opinion.report.agrees = !opinion.apart;
-    opinion.report.note = opinion.apart ? fmt::format("{:.1f} us there, where {:.1f} us were said",
-                                                      there_ns / 1e3, claimed_ns / 1e3)
-                                        : fmt::format("{:.1f} us there", there_ns / 1e3);
+    const char* of = on_gpu_ ? "" : " of cost";  // the CPU device has no times
+    opinion.report.note = opinion.apart ? fmt::format("{:.1f} us{} there, where {:.1f} us were said",
+                                                      there_ns / 1e3, of, claimed_ns / 1e3)
+                                        : fmt::format("{:.1f} us{} there", there_ns / 1e3, of);
   }
 
   /// That another GPU has another order is no lie, unless the one that decided may be lying.

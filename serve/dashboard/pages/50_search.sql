@@ -7,8 +7,10 @@
 SELECT s.id AS search, d.name AS definition, dev.name AS device, dev.kind AS device_kind, s.arch, s.status, s.reason,
        iif(s.verdict IS NULL, NULL, 'Verdict: ' || s.verdict || coalesce(printf(', at most %.2g %% of its time is left to gain', 100 * s.headroom), '') || '.') AS verdict,
        s.proposer, s.strategy, s.seed, s.started_at, s.ended_at,
-       (julianday(coalesce(s.ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = s.id)))
-        - julianday(s.started_at)) * 1440 AS minutes,
+       -- Of a session's search what it worked, without waits, as in reports.
+       coalesce((SELECT nullif(max(x.spent_ms), 0) / 60e3 FROM session_searches x WHERE x.search_id = s.id),
+                (julianday(coalesce(s.ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = s.id)))
+                 - julianday(s.started_at)) * 1440) AS minutes,
        n.operating_system, n.driver_version, n.alphakernel_version, hex(s.uid) AS uid
 FROM searches s JOIN definitions d ON d.id = s.definition_id JOIN devices dev ON dev.id = s.device_id
 JOIN environments n ON n.id = s.environment_id WHERE s.id = :search;
@@ -51,8 +53,10 @@ UNION ALL SELECT 'evaluations', searched, verified || ' verified, ' || duplicate
 FROM counts WHERE searched IS NOT NULL
 UNION ALL SELECT 'failed', failed, 'evaluations', iif(failed > 0, 'warn', NULL), NULL FROM counts WHERE failed IS NOT NULL
 UNION ALL
-SELECT 'searched for', quantity((julianday(coalesce(ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = :search)))
-                                 - julianday(started_at)) * 1440, 'minutes'),
+SELECT 'searched for',
+       quantity(coalesce((SELECT nullif(max(x.spent_ms), 0) / 60e3 FROM session_searches x WHERE x.search_id = :search),
+                         (julianday(coalesce(ended_at, (SELECT max(ended_at) FROM evaluations WHERE search_id = :search)))
+                          - julianday(started_at)) * 1440), 'minutes'),
        'since ' || replace(substr(started_at, 1, 16), 'T', ' ') || ' UTC', NULL, NULL FROM this
 UNION ALL
 SELECT iif(priced_usd IS NULL, 'tokens of models', 'cost of models'),

@@ -55,7 +55,7 @@ GROUP BY a.across, a.down, 4, 5;
 
 -- @ancestors The line of a champion: what it was made from, step by step
 WITH RECURSIVE champions AS (
-  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL),
+  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL AND s.proposer <> 'user'),
 line(search, variant, depth) AS (
   SELECT search, variant, 0 FROM champions
   UNION
@@ -72,7 +72,7 @@ ORDER BY m.variant;
 
 -- @diffs What each step changed in the source
 WITH RECURSIVE champions AS (
-  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL),
+  SELECT s.id AS search, s.best_variant_id AS variant FROM searches s WHERE s.id IN (SELECT id FROM report_searches) AND s.best_variant_id IS NOT NULL AND s.proposer <> 'user'),
 line(search, variant, depth) AS (
   SELECT search, variant, 0 FROM champions
   UNION
