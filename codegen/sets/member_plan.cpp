@@ -22,13 +22,6 @@ Expression parsed(const std::string& text) {
   return std::move(expression).value();
 }
 
-/// "scale<float, 4>" is defined under the name "scale".
-std::string base_name(const std::string& kernel) {
-  const std::string name = kernel.substr(0, kernel.find('<'));
-  const std::size_t scope = name.rfind("::");
-  return scope == std::string::npos ? name : name.substr(scope + 2);
-}
-
 }  // namespace
 
 MemberPlan::MemberPlan(const ProblemInstance& problem, const Candidate& member, const MemberText& text,
@@ -122,14 +115,11 @@ std::string MemberPlan::pointer(const std::string& name, const MemberPlan& owner
   return map ? own_name(name) : name;
 }
 
-LaunchPlanEntry MemberPlan::renamed(const LaunchPlanEntry& launch, const NameTexts& texts,
-                                    const MemberPlan& owner) const {
+LaunchPlanEntry MemberPlan::renamed(const LaunchPlanEntry& launch, const NameTexts& texts) const {
   LaunchPlanEntry entry = launch;
-  entry.kernel = kernel_in_space(launch.kernel, text_);
   for (auto* list : {&entry.grid, &entry.block, &entry.cluster}) *list = renamed(*list, texts);
   if (launch.shared_bytes) entry.shared_bytes = parsed(with_names_replaced(*launch.shared_bytes, texts));
   for (ArgumentPlan& argument : entry.arguments) {
-    if (auto* given = std::get_if<NamedArgument>(&argument)) given->name = pointer(given->name, owner);
     auto* scalar = std::get_if<ScalarArgument>(&argument);
     auto* number = scalar != nullptr ? std::get_if<Expression>(&scalar->value) : nullptr;
     if (number != nullptr) *number = parsed(with_names_replaced(*number, texts));
@@ -137,20 +127,50 @@ LaunchPlanEntry MemberPlan::renamed(const LaunchPlanEntry& launch, const NameTex
   return entry;
 }
 
+TensorMapPlan MemberPlan::renamed(TensorMapPlan map, const NameTexts& texts) const {
+  for (auto* list : {&map.dims, &map.strides_bytes, &map.box, &map.element_strides})
+    *list = renamed(*list, texts);
+  return map;
+}
+
+LaunchPlanEntry MemberPlan::placed(LaunchPlanEntry launch, const MemberPlan& owner) const {
+  launch.kernel = kernel_in_space(launch.kernel, text_);
+  for (ArgumentPlan& argument : launch.arguments)
+    if (auto* given = std::get_if<NamedArgument>(&argument)) given->name = pointer(given->name, owner);
+  return launch;
+}
+
+LaunchPlanEntry MemberPlan::preparation(const LaunchPlanEntry& launch) const {
+  LaunchPlanEntry entry = renamed(launch, inlined_);
+  if (launch.when) entry.when = parsed(inlined(*launch.when));
+  if (launch.loop)
+    entry.loop = LoopPlan{launch.loop->variable, parsed(inlined(launch.loop->low)),
+                          parsed(inlined(launch.loop->high))};
+  return entry;
+}
+
 std::string MemberPlan::layout() const {
   LaunchPlan part;
   std::set<std::string> kernels;
   for (const LaunchPlanEntry& launch : plan_.prepare) {
-    part.prepare.push_back(launch);
-    for (auto* list : {&part.prepare.back().grid, &part.prepare.back().block, &part.prepare.back().cluster})
-      *list = renamed(*list, inlined_);
-    kernels.insert(base_name(launch.kernel));
+    part.prepare.push_back(preparation(launch));
     part.prepare.back().kernel = kernel_in_space(launch.kernel, text_).substr(text_.space.size());
+    kernels.insert(launch.kernel);
   }
   for (const WorkspacePlan& space : plan_.workspace) {
     if (!space.prepared) continue;
     part.workspace.push_back(space);
     part.workspace.back().count = parsed(inlined(space.count));
+  }
+  for (const TensorMapPlan& map : plan_.tensor_maps) {
+    const auto takes = [&](const ArgumentPlan& argument) {
+      const auto* given = std::get_if<NamedArgument>(&argument);
+      return given != nullptr && given->name == map.name;
+    };
+    if (std::ranges::any_of(plan_.prepare, [&](const LaunchPlanEntry& launch) {
+          return std::ranges::any_of(launch.arguments, takes);
+        }))
+      part.tensor_maps.push_back(renamed(map, inlined_));
   }
   const std::string code = code_behind(text_.code, kernels);
   std::string text = to_json(part).dump() + "\n" + code;
@@ -182,15 +202,13 @@ void MemberPlan::add_launches(LaunchPlan& set, const MemberPlan& owner) const {
     set.workspace.push_back(std::move(own));
   }
   for (const TensorMapPlan& map : plan_.tensor_maps) {
-    TensorMapPlan own = map;
+    TensorMapPlan own = renamed(map, named_);
     own.name = own_name(map.name);
     own.tensor = pointer(map.tensor, owner);
-    for (auto* list : {&own.dims, &own.strides_bytes, &own.box, &own.element_strides})
-      *list = renamed(*list, named_);
     set.tensor_maps.push_back(std::move(own));
   }
   for (const LaunchPlanEntry& launch : plan_.launches) {
-    LaunchPlanEntry entry = renamed(launch, named_, owner);
+    LaunchPlanEntry entry = placed(renamed(launch, named_), owner);
     const bool always = !launch.when || known_truth(*launch.when, known_) == true;
     entry.when = parsed(always ? fmt::format("{} == {}", kMemberName, number_)
                                : fmt::format("{} == {} and ({})", kMemberName, number_, named(*launch.when)));
@@ -210,14 +228,8 @@ void MemberPlan::add_preparation(LaunchPlan& set) const {
     own.count = parsed(inlined(space.count));
     set.workspace.push_back(std::move(own));
   }
-  for (const LaunchPlanEntry& launch : plan_.prepare) {
-    LaunchPlanEntry entry = renamed(launch, inlined_, *this);
-    if (launch.when) entry.when = parsed(inlined(*launch.when));
-    if (launch.loop)
-      entry.loop = LoopPlan{launch.loop->variable, parsed(inlined(launch.loop->low)),
-                            parsed(inlined(launch.loop->high))};
-    set.prepare.push_back(std::move(entry));
-  }
+  for (const LaunchPlanEntry& launch : plan_.prepare)
+    set.prepare.push_back(placed(preparation(launch), *this));
 }
 
 }  // namespace ak::codegen

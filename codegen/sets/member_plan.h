@@ -49,8 +49,12 @@ class MemberPlan {
   [[nodiscard]] std::string if_chosen(const std::string& text) const;
   [[nodiscard]] std::vector<Expression> renamed(const std::vector<Expression>& list,
                                                 const NameTexts& texts) const;
-  [[nodiscard]] LaunchPlanEntry renamed(const LaunchPlanEntry& launch, const NameTexts& texts,
-                                        const MemberPlan& owner) const;
+  [[nodiscard]] LaunchPlanEntry renamed(const LaunchPlanEntry& launch, const NameTexts& texts) const;
+  [[nodiscard]] TensorMapPlan renamed(TensorMapPlan map, const NameTexts& texts) const;
+  /// With the kernel and pointers by the names that the set has for them.
+  [[nodiscard]] LaunchPlanEntry placed(LaunchPlanEntry launch, const MemberPlan& owner) const;
+  /// A launch of `prepare` with every name of the plan as what it stands for: asked before a member is chosen.
+  [[nodiscard]] LaunchPlanEntry preparation(const LaunchPlanEntry& launch) const;
   [[nodiscard]] std::string pointer(const std::string& name, const MemberPlan& owner) const;
 
   const ProblemInstance& problem_;

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <set>
 
@@ -314,6 +315,33 @@ TEST_CASE("members whose preparation does the same read one copy, and are told a
   CHECK(codegen::prepared_layout(*problem_of("softmax", "float32"),
                                  point_of(*problem_of("softmax", "float32"), "softmax_online.cu"))
             .empty());
+}
+
+TEST_CASE("numbers that a packing is given are part of the layout, whatever the plan calls them") {
+  const auto linear = problem_of("linear", "float32");
+  const auto layout = [&](int rows, const std::function<void(LaunchPlan&)>& change) {
+    Candidate point = point_of(*linear, "linear_transposed.cu", {{"ROWS", rows}});
+    change(point.plan);
+    return codegen::prepared_layout(*linear, point);
+  };
+  const auto of = [](const std::string& text) { return Expression::parse(text).value(); };
+  const std::function<void(LaunchPlan&)> changes[] = {
+      [&](LaunchPlan& plan) {
+        plan.prepare.front().arguments.emplace_back(ScalarArgument{.value = of("ROWS")});
+      },
+      [&](LaunchPlan& plan) {
+        plan.let.emplace_back("LINES", of("ROWS * 2"));
+        plan.prepare.front().arguments.emplace_back(ScalarArgument{.value = of("LINES")});
+      },
+      [&](LaunchPlan& plan) { plan.prepare.front().when = of("N % ROWS == 0"); },
+      [&](LaunchPlan& plan) { plan.prepare.front().shared_bytes = of("ROWS * 1024"); },
+      [&](LaunchPlan& plan) {
+        plan.prepare.front().loop = LoopPlan{"i", of("0"), of("ROWS")};
+      }};
+  for (const auto& change : changes) {
+    CHECK(layout(1, change) == layout(1, change));
+    CHECK(layout(1, change) != layout(8, change));
+  }
 }
 
 TEST_CASE("a shape with a row of its own gets that row's member, whatever is estimated") {
