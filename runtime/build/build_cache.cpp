@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of every entry: a change of its layout or of BuildResult's JSON gets a new number, which makes old entries
-// count as absent. Behind it are the hash of what follows the first line, and how many bytes of it are JSON and PTX;
-// the rest is the cubin. Programs are no JSON there, since reading that takes fifty times as long.
-constexpr std::string_view kFormat = "alphakernel-build-2 ";
+// count as absent. Behind it is the hash of what follows the first line: how many bytes are JSON and PTX, in a line,
+// these, and the cubin. Programs are no JSON there, since reading that takes fifty times as long.
+constexpr std::string_view kFormat = "alphakernel-build-3 ";
 constexpr std::size_t kHashLength = 64;
-constexpr std::size_t kMaxFirstLine = 256;
+constexpr std::size_t kMaxSizesLine = 64;
 constexpr std::size_t kEntryLimitBytes = std::size_t{256} << 20;
 // Another process may write to the same folder: look again after this many stores even when all seems well.
 constexpr int kStoresPerLook = 256;
@@ -38,37 +38,38 @@ std::string to_entry(const BuildResult& result) {
   BuildResult facts = result;
   facts.ptx.clear();
   facts.cubin.clear();
-  std::string payload = to_json(facts).dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::size_t json_bytes = payload.size();
-  payload.append(result.ptx).append(result.cubin);
-  return fmt::format("{}{} {} {}\n", kFormat, sha256_hex(payload), json_bytes, result.ptx.size()) + payload;
+  const std::string json = to_json(facts).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string payload = fmt::format("{} {}\n", json.size(), result.ptx.size());
+  payload.append(json).append(result.ptx).append(result.cubin);
+  return fmt::format("{}{}\n", kFormat, sha256_hex(payload)) + payload;
 }
 
-/// The number behind a blank; nothing where there is none.
-std::optional<std::size_t> take_number(std::string_view& line) {
-  if (!line.starts_with(' ')) return std::nullopt;
+/// The number that ends before `mark`; nothing where there is none.
+std::optional<std::size_t> take_number(std::string_view& line, char mark) {
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(line.data() + 1, line.data() + line.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  const char* const limit = line.data() + line.size();
+  const auto [end, error] = std::from_chars(line.data(), limit, number);
+  if (error != std::errc{} || end == limit || *end != mark) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()) + 1);
   return number;
 }
 
 std::optional<BuildResult> from_entry(std::string_view entry, const BuildKey& key) {
-  const std::size_t end = entry.substr(0, kMaxFirstLine).find('\n');
-  if (end == std::string_view::npos || end < kFormat.size() + kHashLength || !entry.starts_with(kFormat))
-    return std::nullopt;
-  const std::string_view payload = entry.substr(end + 1);
-  std::string_view sizes = entry.substr(0, end).substr(kFormat.size() + kHashLength);
-  const auto json_bytes = take_number(sizes), ptx_bytes = take_number(sizes);
-  if (!json_bytes || !ptx_bytes || !sizes.empty() || *json_bytes > payload.size() ||
-      *ptx_bytes > payload.size() - *json_bytes ||
-      entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload))
-    return std::nullopt;
-  auto result = build_result_from_json(parse_json(payload.substr(0, *json_bytes)));
+  const std::size_t header = kFormat.size() + kHashLength;
+  if (entry.size() <= header || !entry.starts_with(kFormat) || entry[header] != '\n') return std::nullopt;
+  const std::string_view payload = entry.substr(header + 1);
+  if (entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload)) return std::nullopt;
+  std::string_view sizes = payload.substr(0, kMaxSizesLine);
+  const std::size_t before = sizes.size();
+  const auto json_bytes = take_number(sizes, ' ');
+  const auto ptx_bytes = json_bytes ? take_number(sizes, '\n') : std::nullopt;
+  if (!ptx_bytes) return std::nullopt;
+  const std::string_view parts = payload.substr(before - sizes.size());
+  if (*json_bytes > parts.size() || *ptx_bytes > parts.size() - *json_bytes) return std::nullopt;
+  auto result = build_result_from_json(parse_json(parts.substr(0, *json_bytes)));
   if (result.key != key.text()) return std::nullopt;
-  result.ptx = payload.substr(*json_bytes, *ptx_bytes);
-  result.cubin = payload.substr(*json_bytes + *ptx_bytes);
+  result.ptx = parts.substr(*json_bytes, *ptx_bytes);
+  result.cubin = parts.substr(*json_bytes + *ptx_bytes);
   return result;
 }
 

@@ -91,6 +91,36 @@ TEST_CASE("a damaged entry counts as absent and is written again") {
   CHECK_FALSE(cache.find(key_of("z")));
 }
 
+TEST_CASE("no byte of an entry can be another, and no entry of another format is read") {
+  const Folder folder;
+  BuildCache cache(folder.path);
+  const auto result = result_of("a");
+  cache.store(key_of("a"), result);
+  const fs::path entry = entry_of(folder, result.key);
+  const std::string good = read_file(entry);
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] ^= 1;
+    std::ofstream(entry, std::ios::binary) << bad;
+    INFO("byte " << i << " of " << good.substr(0, 120));
+    CHECK_FALSE(cache.find(key_of("a")));
+  }
+  const std::size_t hash = std::string("alphakernel-build-3 ").size();
+  const std::string payload = good.substr(good.find('\n') + 1);
+  for (const char* format : {"alphakernel-build-1 ", "alphakernel-build-2 ", "alphakernel-build-30"}) {
+    std::ofstream(entry, std::ios::binary) << format + good.substr(hash);
+    CHECK_FALSE(cache.find(key_of("a")));
+  }
+  // Sizes past the end, hashed as they should be.
+  for (const std::string sizes : {"18446744073709551615 0\n", "0 18446744073709551615\n",
+                                  "99999999999999999999 0\n", "-1 0\n", " 1 1\n", "1\n", "", "0 0\n"}) {
+    const std::string bad = sizes + payload.substr(payload.find('\n') + 1);
+    std::ofstream(entry, std::ios::binary) << "alphakernel-build-3 " + sha256_hex(bad) + "\n" + bad;
+    INFO(sizes);
+    CHECK_FALSE(cache.find(key_of("a")));
+  }
+}
+
 TEST_CASE("a full cache loses what was not used for longest") {
   const Folder folder;
   BuildCache cache(folder.path, 40'000);
