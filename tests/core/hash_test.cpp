@@ -20,6 +20,15 @@ TEST_CASE("sha256 of texts that end anywhere in a block is what hashlib of Pytho
   CHECK(sha256_hex(digests) == "019f2b9f1af27a53a1f046da7e98af2c179f431e4b5bebb000e74040917a4123");
 }
 
+TEST_CASE("sha256 of a text does not depend on where in memory it begins") {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 7);
+  for (std::size_t at = 0; at < 64; ++at) {
+    const std::string_view part = std::string_view(text).substr(at, 200);
+    CHECK(sha256_hex(part) == sha256_hex(std::string(part)));
+  }
+}
+
 TEST_CASE("base64 gives the strings of RFC 4648 and reads them back") {
   CHECK(base64_encode("") == "");
   CHECK(base64_encode("f") == "Zg==");
