@@ -152,9 +152,11 @@ LaunchPlanEntry MemberPlan::preparation(const LaunchPlanEntry& launch) const {
 std::string MemberPlan::layout() const {
   LaunchPlan part;
   std::set<std::string> kernels;
+  MemberText any = text_;
+  any.space = "any";  // types of the same code are the same in every member
   for (const LaunchPlanEntry& launch : plan_.prepare) {
     part.prepare.push_back(preparation(launch));
-    part.prepare.back().kernel = kernel_in_space(launch.kernel, text_).substr(text_.space.size());
+    part.prepare.back().kernel = kernel_in_space(launch.kernel, any);
     kernels.insert(launch.kernel);
   }
   for (const WorkspacePlan& space : plan_.workspace) {

@@ -344,6 +344,29 @@ TEST_CASE("numbers that a packing is given are part of the layout, whatever the 
   }
 }
 
+TEST_CASE("members whose packing is made for a type of the same code read one copy, else each its own") {
+  const auto linear = problem_of("linear", "float32");
+  const auto point = [&](int rows, const std::string& type) {
+    Candidate candidate = point_of(*linear, "linear_transposed.cu", {{"ROWS", rows}});
+    const std::size_t at = candidate.source.find("__global__", candidate.source.find("*/"));
+    REQUIRE(candidate.source.find("transpose_weight(", at) != std::string::npos);
+    candidate.source.insert(at, type + "\ntemplate <class T> ");
+    candidate.plan.prepare.front().kernel = "transpose_weight<Tile>";
+    return candidate;
+  };
+  const auto layout = [&](int rows, const std::string& type) {
+    return codegen::prepared_layout(*linear, point(rows, type));
+  };
+  CHECK(layout(1, "struct Tile {};") == layout(8, "struct Tile {};"));
+  CHECK(layout(1, "struct Tile { int at[ROWS]; };") != layout(8, "struct Tile { int at[ROWS]; };"));
+  const ResolvedPlan plan = resolved(
+      *linear,
+      made(*linear, set_of({point(1, "struct Tile {};"), point(8, "struct Tile {};")}, split_at("M", 8))),
+      {{"M", 64}, {"N", 96}, {"K", 64}});
+  CHECK(plan.prepare.size() == 1);
+  CHECK(plan.prepare.at(0).kernel == "member_1::transpose_weight<member_1::Tile>");
+}
+
 TEST_CASE("a shape with a row of its own gets that row's member, whatever is estimated") {
   const auto softmax = problem_of("softmax", "float32");
   SetRule rule = split_at("N", 2048);
