@@ -24,6 +24,13 @@ using std::chrono::steady_clock;
 // as long again.
 constexpr auto kStepTime = std::chrono::minutes(2);
 
+// A worker that was killed says nothing of the candidate, and is started again (chosen: as often as a pool sends a task).
+constexpr int kExaminationTries = 2;
+
+bool was_lost(const Completed& completed) {
+  return completed.result.outcome.status == Status::infrastructure_error;
+}
+
 // Small shapes that a leader is examined on where the problem lists none: the examiners need seconds
 // for each (chosen).
 constexpr int kExaminedShapes = 4;
@@ -239,13 +246,16 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   announce("small shapes on " + options_.examiners[examiner].name);
   request.depth = Depth::check;
   request.seed = derive_seed(random_seed(), 0);
-  const auto completed = evaluate(*evaluator, std::move(request));
-  if (!completed) {
-    report.note = unfinished();
-    return true;
+  std::optional<Completed> completed;
+  for (int tries = 0; tries < kExaminationTries && (!completed || was_lost(*completed)); ++tries) {
+    completed = evaluate(*evaluator, request);
+    if (!completed) {
+      report.note = unfinished();
+      return true;
+    }
+    const DeviceFacts device = evaluator->capabilities().device;
+    commit_(*completed, &device, "examination");
   }
-  const DeviceFacts device = evaluator->capabilities().device;
-  commit_(*completed, &device, "examination");
   const Outcome& outcome = completed->result.outcome;
   report.passed = is_verified(outcome.status);
   if (!report.passed) report.note = words(outcome);

@@ -2,7 +2,6 @@
 #include "app/audit/formula_audit.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,12 +35,6 @@ struct Compared {
 
 bool agree(double a, double b, double tolerance = kTolerance) {
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
-}
-
-std::string axes_text(const AxisValues& sizes) {
-  std::vector<std::string> parts;
-  for (const auto& [axis, size] : sizes) parts.push_back(fmt::format("{}={}", axis, size));
-  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 AuditFinding finding_of(std::string name, std::string what, std::size_t shapes) {
@@ -291,7 +284,7 @@ std::vector<AuditFinding> audit_formulas(const ProblemInstance& problem, const T
     const Workload& workload = counted->workloads[i];
     const Result<Work> work = work_of_contents(problem, workload, seed);
     if (!work) fail(ExitCode::bad_input, "{}: {}", problem.definition.name, work.error().message);
-    const std::string shape = axes_text(workload.axes);
+    const std::string shape = shape_name(problem.definition, workload.axes);
     flops.push_back({shape, work->flops, counts[i].flops});
     read.push_back({shape, work->bytes - work->bytes_written, counts[i].bytes_read});
     written.push_back({shape, work->bytes_written, counts[i].bytes_written});

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "app/compare/compared_subject.h"
 #include "codegen/emit/emit.h"
@@ -13,7 +14,9 @@
 #include "core/error.h"
 #include "core/text/data_files.h"
 #include "core/text/file.h"
+#include "db/database.h"
 #include "db/read/lineage.h"
+#include "db/read/table_rows.h"
 #include "db/store/stored_candidate.h"
 
 namespace ak::app {
@@ -30,6 +33,7 @@ Params params_of(const Json& json) {
   return params;
 }
 
+constexpr std::chrono::seconds kBestLimit{60};
 constexpr std::size_t kMinPrefix = 4;  // digits of a key; fewer are typing errors
 constexpr std::string_view kResult = ".result.json";
 constexpr std::string_view kVariant = "variant:";
@@ -158,6 +162,18 @@ KernelChoice kernel_of_variant(const std::filesystem::path& database, const std:
           .problem = stored->problem,
           .params = params_of(stored->params),
           .variant = std::stoll(variant)};
+}
+
+std::optional<RowId> best_variant(const std::filesystem::path& database, const std::string& definition,
+                                  const std::string& device, const std::string& arch) {
+  const db::Table best = db::query(
+      database,
+      fmt::format("SELECT variant FROM best_kernels WHERE definition = :definition AND "
+                  "instr(lower(device), lower(:device)) > 0 AND :arch IN ('', arch) ORDER BY {} LIMIT 1",
+                  kBestFirst),
+      1, kBestLimit, {{"definition", definition}, {"device", device}, {"arch", arch}});
+  for (const db::TableRow& row : db::rows_of(best)) return row.integer("variant");
+  return std::nullopt;
 }
 
 bool is_variant(const std::string& word) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/plan/candidate.h"
 #include "core/plan/problem.h"
@@ -47,6 +48,17 @@ inline constexpr const char* kKernelForms =
 [[nodiscard]] std::optional<RowId> known_variant(const std::filesystem::path& database,
                                                  const KernelChoice& choice, const std::string& file,
                                                  const std::string& definition = "");
+
+/// Order of rows of the views `best_kernels` and `leaderboard` of a definition: times of GPUs before estimated costs, the
+/// problem's own shapes before others, whose scores do not compare.
+inline constexpr std::string_view kBestFirst = "score_us IS NULL, shapes_number, score_us, emulated_cost_us";
+
+/// The fastest verified variant of a definition, in that order; nothing where there is none.
+/// @param device  part of the product's name; empty: any
+/// @param arch  target; empty: any
+[[nodiscard]] std::optional<RowId> best_variant(const std::filesystem::path& database,
+                                                const std::string& definition, const std::string& device,
+                                                const std::string& arch);
 
 /// A number, as variants are named.
 [[nodiscard]] bool is_variant(const std::string& word);

@@ -150,10 +150,15 @@ Pieces pool_pieces(const SearchView& view) {
   return pieces;
 }
 
-/// What has come of the search so far, a line a subject; nothing before there is any.
+/// What has come of the search so far, a line a subject; nothing before there is any, but of a pool whose devices are
+/// waited for.
 std::vector<Pieces> fact_lines(const SearchView& view) {
   std::vector<Pieces> lines;
-  if (view.progress.evaluated == 0 && view.progress.calls == 0) return lines;
+  if (view.progress.evaluated == 0 && view.progress.calls == 0) {
+    const auto is_there = [](const PoolPlace& place) { return place.device != nullptr; };
+    if (!view.pool.empty() && std::ranges::none_of(view.pool, is_there)) lines.push_back(pool_pieces(view));
+    return lines;
+  }
   for (Pieces& pieces : std::array{count_pieces(view), best_pieces(view), gain_pieces(view),
                                    pool_pieces(view), model_pieces(view)})
     if (!pieces.empty()) lines.push_back(std::move(pieces));

@@ -193,7 +193,7 @@ void export_tables(const ResultFolder& folder) {
         db::render(db::query(folder.database(), sql, 0, kExperimentQueryTime), db::TableFormat::csv));
   };
   write("benchmark_results", "search, evaluation, workload");
-  write("leaderboard", "definition, device, shapes <> 'own', shapes, place, variant");
+  write("leaderboard", "definition, device, shapes_number, place, variant");
 }
 
 int count_expectations(const Json& report, std::string_view status) {

@@ -214,7 +214,10 @@ StoredKernel stored_kernel(const std::filesystem::path& database, RowId variant,
   const auto has = [&](const Workload& shape) {
     return std::ranges::find(instance->workloads, shape.name, &Workload::name) != instance->workloads.end();
   };
-  if (!std::ranges::all_of(stored->workloads, has)) instance->workloads = stored->workloads;
+  if (!std::ranges::all_of(stored->workloads, has)) {
+    instance->workloads = stored->workloads;
+    instance->shapes_given = true;
+  }
   return {.problem = std::move(instance), .candidate = candidate, .stored = *std::move(stored)};
 }
 

@@ -156,14 +156,7 @@ ExportChoice export_choice(const std::string& word, const std::string& device,
 
 std::string best_variant_of(const std::string& definition, const std::string& device,
                             const std::filesystem::path& database) {
-  const db::Table best =
-      db::query(database,
-                "SELECT variant FROM best_kernels WHERE definition = :definition AND "
-                "instr(lower(device), lower(:device)) > 0 "
-                "ORDER BY device_kind <> 'cuda', shapes <> 'own', shapes <> 'own, earlier', "
-                "score_us, emulated_cost_us LIMIT 1",
-                1, kQueryLimit, {{"definition", definition}, {"device", device}});
-  for (const db::TableRow& row : db::rows_of(best)) return std::to_string(row.integer("variant"));
+  if (const auto best = best_variant(database, definition, device, "")) return std::to_string(*best);
   const db::Table known = db::query(database, "SELECT DISTINCT definition FROM best_kernels", 0, kQueryLimit);
   std::vector<std::string> names;
   for (const db::TableRow& row : db::rows_of(known)) names.push_back(row.text("definition"));

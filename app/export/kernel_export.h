@@ -24,9 +24,8 @@ struct ExportChoice {
 [[nodiscard]] ExportChoice export_choice(const std::string& word, const std::string& device,
                                          const std::filesystem::path& database);
 
-/// The number of the fastest verified variant of a definition; on a GPU where one ran there.
+/// The number of best_variant(), as a word that names it. Throws Error(usage) naming what there is.
 /// @param device  part of the product's name; empty: any
-/// Throws Error(usage) naming what there is.
 [[nodiscard]] std::string best_variant_of(const std::string& definition, const std::string& device,
                                           const std::filesystem::path& database);
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "app/predict/exact_counts.h"
+#include "codegen/problem/problem_catalog.h"
 #include "codegen/problem/problem_reader.h"
 #include "core/error.h"
 
@@ -31,7 +31,7 @@ void OperatorProblems::give(ModelOperator& line) {
     const auto unshaped = instance(line.algorithm, flags);
     if (const std::string error = codegen::size_error(*unshaped, line.axes); !error.empty())
       fail(ExitCode::usage, "{}: {}", line.algorithm, error);
-    line.problem = codegen::with_shape(*unshaped, shape_name(line.axes));
+    line.problem = codegen::with_shape(*unshaped, shape_name(unshaped->definition, line.axes));
     line.params = line.problem->params;
   } catch (const Error& error) {
     if (error.code() != ExitCode::usage) throw;

@@ -152,12 +152,16 @@ MadeOperator made_operator(const PackageOrder& order, const PackageEntry& entry,
   return made;
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(ExitCode::output, "cannot make {}: {}", folder.string(), error.message());
+}
+
 void write_files(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
   for (const codegen::ExportedFile& file : files) {
     const fs::path path = folder / file.path;
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
-    if (error) fail(ExitCode::output, "cannot make {}: {}", path.parent_path().string(), error.message());
+    make_folder(path.parent_path());
     write_file_atomically(path, file.text);
   }
 }
@@ -187,6 +191,7 @@ void compile_launcher(const PackageOrder& order, const std::vector<MadeOperator>
   std::vector<std::string> all = compiled;
   all.emplace_back(codegen::kLibraryModule);
   compiler.compile(scratch.path(), all);
+  make_folder(package);
   const std::string library = fmt::format("lib{}.so", order.name);
   compiler.link(scratch.path(), compiled, package / library,
                 {fmt::format("-Wl,-soname,{}", library), "-static-libstdc++", "-static-libgcc", "-ldl"});
@@ -287,6 +292,9 @@ BuiltPackage build_package(const PackageOrder& order, const Config& config,
   if (operators.empty()) fail(ExitCode::no_kernel, "there is no kernel for any operator of the library");
   built.description = description_of(order, operators);
   const fs::path package = order.output / order.name;
+  // First: where the compiler fails there is no half a package, which pip would install.
+  progress("compiling the launcher");
+  compile_launcher(order, operators, all_archs(built.description), package);
   write_files(order.output, codegen::library_package(built.description));
   for (const MadeOperator& made : operators) {
     write_files(package, {{fmt::format("kernels/{}.cu", made.name),
@@ -296,8 +304,6 @@ BuiltPackage build_package(const PackageOrder& order, const Config& config,
     if (!made.files.reference.empty())
       write_files(package, {{fmt::format("references/{}.py", made.name), made.files.reference}});
   }
-  progress("compiling the launcher");
-  compile_launcher(order, operators, all_archs(built.description), package);
   return built;
 }
 

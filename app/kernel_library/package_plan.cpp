@@ -10,6 +10,7 @@
 
 #include "app/kernel_library/package_reading.h"
 #include "core/error.h"
+#include "core/sets/set_choice.h"
 #include "core/text/file.h"
 
 namespace ak::app {
@@ -67,7 +68,7 @@ void tell_apart(std::vector<PackageEntry>& entries) {
   }
 }
 
-/// Of all operators that the kernel of `entry` serves.
+/// Of all operators that the kernel of `entry` serves; of more than a set is learned from so many, evenly over the plan.
 std::vector<Json> shapes_of_kernel(const std::vector<PackageEntry>& entries, const PackageEntry& entry) {
   std::vector<Json> shapes;
   for (const PackageEntry& other : entries) {
@@ -75,7 +76,10 @@ std::vector<Json> shapes_of_kernel(const std::vector<PackageEntry>& entries, con
     for (const Json& axes : other.axes)
       if (std::ranges::find(shapes, axes) == shapes.end()) shapes.push_back(axes);
   }
-  return shapes;
+  if (shapes.size() <= kMaxSetShapes) return shapes;
+  std::vector<Json> some;
+  for (std::size_t i = 0; i < kMaxSetShapes; ++i) some.push_back(shapes[i * shapes.size() / kMaxSetShapes]);
+  return some;
 }
 
 /// The first of each kernel, with the share of all operators that it serves, the largest first.

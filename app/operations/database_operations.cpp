@@ -77,15 +77,13 @@ Answer best_variants(const Json& request, const Context& context, const Callback
     if (request.contains(column)) where += fmt::format(" AND {} = {}", column, db::sql_text(request[column]));
   }
   const std::string sql = fmt::format(
-      "WITH each_once AS (SELECT definition, device, device_kind, arch, shapes, variant, template, tunables, "
-      "score_us, emulated_cost_us, min(place) AS first FROM leaderboard WHERE {} GROUP BY definition, "
-      "device, "
-      "device_kind, arch, shapes, variant), "
-      "ranked AS (SELECT rank() OVER (PARTITION BY definition, device, device_kind, arch, shapes ORDER BY "
-      "first) AS place, definition, device, device_kind, arch, variant, template, tunables, score_us, "
-      "emulated_cost_us, shapes FROM each_once) "
-      "SELECT * FROM ranked WHERE place <= {} ORDER BY definition, device, arch, shapes <> 'own', shapes, "
-      "place",
+      "WITH each_once AS (SELECT *, min(place) AS first FROM leaderboard WHERE {} GROUP BY definition, "
+      "device, device_kind, arch, shapes_number, variant), "
+      "ranked AS (SELECT *, rank() OVER (PARTITION BY definition, device, device_kind, arch, shapes_number "
+      "ORDER BY first) AS number FROM each_once) "
+      "SELECT number AS place, definition, device, device_kind, arch, variant, template, tunables, score_us, "
+      "emulated_cost_us, shapes FROM ranked WHERE number <= {} "
+      "ORDER BY definition, device, arch, shapes_number, number",
       where, request.at("limit").get<int>());
   return {.content = table_json(db::query(context.database, sql, 0, kQueryTimeLimit))};
 }

@@ -13,7 +13,6 @@
 #include "core/text/file.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
-#include "db/sql_text.h"
 
 namespace ak::operations {
 namespace {
@@ -39,21 +38,6 @@ void claim(const fs::path& file, bool overwrite) {
   fail(ExitCode::output, "cannot write {}", file.string());
 }
 
-// Times on the problem's own shapes go before times on others, which are not comparable.
-constexpr const char* kBestFirst =
-    "ORDER BY score_us IS NULL, shapes <> 'own', shapes <> 'own, earlier', score_us, emulated_cost_us";
-
-/// The fastest verified variant; GPU times go before emulated costs.
-std::int64_t champion(const std::string& definition, const Json& request, const Context& context) {
-  std::string where = fmt::format("definition = {}", db::sql_text(definition));
-  if (request.contains("arch")) where += fmt::format(" AND arch = {}", db::sql_text(request["arch"]));
-  const db::Table table = db::query(
-      context.database, fmt::format("SELECT variant FROM leaderboard WHERE {} {}", where, kBestFirst), 1,
-      kQueryTimeLimit);
-  if (table.rows.empty()) fail(ExitCode::usage, "the database has no verified kernel with {}", where);
-  return std::get<std::int64_t>(table.rows.front()[0]);
-}
-
 bool verified(std::int64_t variant, const Context& context) {
   const std::string sql = fmt::format("SELECT 1 FROM leaderboard WHERE variant = {}", variant);
   return !db::query(context.database, sql, 1, kQueryTimeLimit).rows.empty();
@@ -62,7 +46,13 @@ bool verified(std::int64_t variant, const Context& context) {
 std::int64_t chosen_variant(const Json& request, const Context& context) {
   if (request.contains("variant")) return request["variant"];
   const auto instance = instance_of(problem_of(request, ""), request, {});
-  return champion(instance->definition.name, request, context);
+  const std::string& definition = instance->definition.name;
+  const std::string arch = request.value("arch", "");
+  const auto best = app::best_variant(context.database, definition, "", arch);
+  if (!best)
+    fail(ExitCode::usage, "the database has no verified kernel of '{}'{}", definition,
+         arch.empty() ? "" : " for " + arch);
+  return *best;
 }
 
 /// A kernel of the database with its parameters frozen, as files have it.
@@ -83,8 +73,9 @@ StoredKernel stored_kernel(const Json& request, const Context& context) {
 void add_best_time(Json& json, std::int64_t variant, const Context& context) {
   const db::Table table = db::query(
       context.database,
-      fmt::format("SELECT device, arch, score_us, emulated_cost_us FROM leaderboard WHERE variant = {} {}",
-                  variant, kBestFirst),
+      fmt::format(
+          "SELECT device, arch, score_us, emulated_cost_us FROM leaderboard WHERE variant = {} ORDER BY {}",
+          variant, app::kBestFirst),
       1, kQueryTimeLimit);
   json["verified"] = !table.rows.empty();
   if (table.rows.empty()) return;

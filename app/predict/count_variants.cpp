@@ -89,7 +89,7 @@ std::vector<AxisValues> choose_shapes(Family& family, const ProblemInstance& pro
     for (const AxisValues& axes : variant.measured) {
       for (const AxisValues& shape :
            profiler::reduced_shapes(problem, variant.candidate, axes, *target.device, target.arch)) {
-        names.insert(shape_name(shape));
+        names.insert(shape_name(problem.definition, shape));
         all.insert(shape);
       }
     }

@@ -14,7 +14,4 @@ namespace ak::app {
 [[nodiscard]] std::shared_ptr<const ProblemInstance> with_counted_shapes(
     const ProblemInstance& problem, const std::vector<AxisValues>& shapes);
 
-/// "M=1024,N=77": the name of a shape.
-[[nodiscard]] std::string shape_name(const AxisValues& axes);
-
 }  // namespace ak::app

@@ -195,6 +195,11 @@ std::shared_ptr<const ProblemInstance> with_mutation(const ProblemInstance& prob
   return mutated;
 }
 
+bool shows(const ExampleRun& run, const std::string& mutation) {
+  const auto found = run.mutations.find(mutation);
+  return found != run.mutations.end() && found->second;
+}
+
 ExampleRun run_on(const std::shared_ptr<const ProblemInstance>& instance, const DraftExample& example,
                   const Target& target, const Config& config) {
   const Workload& workload = workload_named(*instance, example.workload);
@@ -241,15 +246,23 @@ std::vector<DraftExample> read_examples(std::string_view text) {
   return examples;
 }
 
-ExampleRun run_example(const codegen::Problem& problem, const DraftExample& example, const Target& target,
-                       const Config& config) {
+ExampleRun run_example(const codegen::Problem& problem, const DraftExample& example,
+                       const std::vector<ExampleRun>& before, const Target& target, const Config& config) {
   const auto instance = codegen::instantiate(problem, codegen::choose_params(problem, example.params));
   ExampleRun run = run_on(instance, example, target, config);
   for (const Mutation& mutation : instance->mutations)
-    run.mutations[mutation.name] =
-        run.faults.empty() &&
-        !run_on(with_mutation(*instance, mutation), example, target, config).faults.empty();
+    if (std::ranges::none_of(before, [&](const ExampleRun& one) { return shows(one, mutation.name); }))
+      run.mutations[mutation.name] =
+          run.faults.empty() &&
+          !run_on(with_mutation(*instance, mutation), example, target, config).faults.empty();
   return run;
+}
+
+std::vector<std::string> shown_mutations(const ExampleRun& run) {
+  std::vector<std::string> names;
+  for (const auto& [name, shown] : run.mutations)
+    if (shown) names.push_back(name);
+  return names;
 }
 
 std::vector<std::string> unshown_mutations(const std::vector<ExampleRun>& runs) {

@@ -30,7 +30,7 @@ struct ExampleRun {
   Json computed = Json::object();        ///< output -> what the exact reference gives, nested
   std::vector<std::string> faults = {};  ///< where the two do not agree, suitable for the model that wrote it
   std::map<std::string, bool> mutations =
-      {};  ///< of the problem, by name: whether the reference with it disagrees
+      {};  ///< of the problem, by name, but for those shown before: whether the reference with it disagrees
 };
 
 /// Throws JsonInputError naming the place.
@@ -38,9 +38,13 @@ struct ExampleRun {
 
 /// Runs the exact reference on the example's inputs, on the CPU device. Blocks. Throws JsonInputError where the example
 /// does not fit the problem, Error(usage) for unknown params, else as runtime::dump_references(). Where both agree, the
-/// reference with each of the problem's mutations runs, too.
+/// reference with each of the problem's mutations runs, too, that no run before has shown.
 [[nodiscard]] ExampleRun run_example(const codegen::Problem& problem, const DraftExample& example,
-                                     const Target& target, const Config& config);
+                                     const std::vector<ExampleRun>& before, const Target& target,
+                                     const Config& config);
+
+/// Mutations that this example is the first to show, by name.
+[[nodiscard]] std::vector<std::string> shown_mutations(const ExampleRun& run);
 
 /// Mutations that no example shows, by name: whether the reference itself makes that mistake, nothing here can say.
 [[nodiscard]] std::vector<std::string> unshown_mutations(const std::vector<ExampleRun>& runs);

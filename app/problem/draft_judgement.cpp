@@ -162,7 +162,7 @@ void judge_loaded(const codegen::Problem& problem, const Config& config, DraftJu
   const Target target = choose_target("emulator", "");
   for (const DraftExample& example :
        read_examples(codegen::read_problem_file(problem.folder, kExamplesFile))) {
-    judgement.examples.push_back(run_example(problem, example, target, config));
+    judgement.examples.push_back(run_example(problem, example, judgement.examples, target, config));
     for (const std::string& fault : judgement.examples.back().faults)
       judgement.faults.push_back(fmt::format("example on workload {}: {}", example.workload, fault));
   }
@@ -202,7 +202,8 @@ Json to_json(const DraftJudgement& judgement) {
                         {"inputs", run.example.inputs},
                         {"expected", run.example.outputs},
                         {"computed", run.computed},
-                        {"agrees", run.faults.empty()}});
+                        {"agrees", run.faults.empty()},
+                        {"shows", shown_mutations(run)}});
   return {{"name", judgement.name},
           {"summary", judgement.summary},
           {"passed", judgement.faults.empty()},

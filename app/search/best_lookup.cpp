@@ -38,12 +38,6 @@ bool valid(const LaunchPlan& plan, const TunableValues& point, const BestQuestio
          });
 }
 
-std::string shape_text(const AxisValues& shape) {
-  std::string text;
-  for (const auto& [name, size] : shape) text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size);
-  return text;
-}
-
 std::string_view device_text(MatchLevel level) {
   switch (level) {
     case MatchLevel::device:
@@ -112,9 +106,11 @@ std::vector<BestMatch> best_matches(const BestPoints& best, const BestQuestion& 
 std::string match_text(const BestMatch& match, const BestQuestion& question) {
   if (match.exact()) return "exact: measured for this shape on this device";
   std::string text = "not exact:";
+  const Definition& definition = question.problem->definition;
   if (match.distance > 0)
     text += fmt::format(" measured for the shape {}, {:.2g} doublings from {};",
-                        shape_text(match.point->shape), match.distance, shape_text(question.shape));
+                        shape_name(definition, match.point->shape), match.distance,
+                        shape_name(definition, question.shape));
   if (!match.same_params) text += fmt::format(" measured for {};", match.point->definition);
   if (match.level != MatchLevel::device)
     text += fmt::format(" measured on {}: {};", match.point->device, device_text(match.level));

@@ -297,7 +297,9 @@ class SetMaking {
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
       if (!set) {
-        no_set("the members cannot be one program: " + set.error().message, limits);
+        no_set(
+            fmt::format("{} members cannot be one program: {}", choice_.members.size(), set.error().message),
+            limits);
         continue;
       }
       candidate_ = *set;
@@ -400,11 +402,12 @@ class SetMaking {
     return set;
   }
 
-  /// A single kernel is no worse than without this.
+  /// These members are too many for one program, or one of them does not go with the others: a smaller set of them is
+  /// tried. A single kernel is no worse than without this.
   void no_set(const std::string& why, SetLimits& limits) {
-    if (limits.max_members == 1) fail(ExitCode::no_kernel, "{}", why);
-    report_.notes.push_back(why);
-    limits.max_members = 1;
+    if (choice_.members.size() == 1) fail(ExitCode::no_kernel, "{}", why);
+    limits.max_members = choice_.members.size() * 3 / 4;
+    report_.notes.push_back(fmt::format("{}; {} at most are tried", why, limits.max_members));
   }
 
   /// A member that is wrong on its shapes; one past the last where the set is no program; nothing where all is right.
@@ -424,7 +427,9 @@ class SetMaking {
       const Outcome& outcome = checked->outcome;
       if (!info(outcome.status).candidate_fault) continue;
       if (outcome.status == Status::compile_error) {
-        no_set("the members do not compile as one program: " + outcome.message, limits);
+        no_set(fmt::format("{} members do not compile as one program: {}", choice_.members.size(),
+                           outcome.message),
+               limits);
         return choice_.members.size();
       }
       report_.notes.push_back(fmt::format("{} is no member: on its shapes it ended as {}: {}",

@@ -260,7 +260,7 @@ Workload timed_workload(const ProblemInstance& instance, const std::string& shap
   if (const std::string input_error = size_error(instance, sizes); !input_error.empty())
     fail(ExitCode::usage, "--shape {}: {}", shape, input_error);
   Workload workload;
-  workload.name = shape;
+  workload.name = shape_name(instance.definition, sizes);
   workload.uid = workload_uid(instance, sizes);
   workload.axes = sizes;
   workload.roles = {WorkloadRole::check, WorkloadRole::time};

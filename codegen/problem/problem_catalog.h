@@ -69,8 +69,8 @@ inline constexpr std::string_view kDegenerateTag = "degenerate";
 /// The sizes of a shape, "N=1024,M=77". Throws Error(usage) where it is written otherwise or names an axis twice.
 [[nodiscard]] AxisValues parse_shape(std::string_view shape);
 
-/// A copy whose only workloads have the given sizes ("N=1024,M=77" each); roles check and time. Held-out shapes are
-/// drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
+/// A copy whose only workloads have the given sizes ("N=1024,M=77" each), by names of which each shape has one; roles check
+/// and time. Held-out shapes are drawn around them. Throws Error(usage) for a shape that is there twice, an unknown axis, a missing one, a size < 1 or
 /// one that breaks a constraint.
 [[nodiscard]] std::shared_ptr<const ProblemInstance> with_shapes(const ProblemInstance& instance,
                                                                  std::span<const std::string> shapes);

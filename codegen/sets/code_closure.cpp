@@ -22,6 +22,8 @@ constexpr std::array<std::string_view, 5> kTypeWords{"struct", "class", "union",
 // In front of a bracket in a declaration, and no name of it.
 constexpr std::array<std::string_view, 6> kNoNames{"template", "__launch_bounds__", "__align__",
                                                    "alignas",  "requires",          "decltype"};
+// Lines of the preprocessor that say nothing of what is compiled around them. A pragma within a body is part of that.
+constexpr std::array<std::string_view, 3> kNoConditions{"define", "include", "pragma"};
 
 bool is_one_of(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
@@ -88,6 +90,13 @@ void find_declared(Chunk& chunk, std::string_view head) {
   });
 }
 
+/// `using NAME = ...;` declares one name, whatever the type behind it mentions.
+bool is_alias(std::string_view head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && head.substr(first).starts_with("using ") &&
+         head.find('=') != std::string_view::npos;
+}
+
 Chunk declaration(std::string_view text) {
   Chunk chunk{.text = text, .declares = {}, .mentions = {}};
   // A body says what is done, not what is declared; but names of an enumeration stand in one, and a namespace is all
@@ -95,7 +104,9 @@ Chunk declaration(std::string_view text) {
   bool whole = false;
   for_words(text.substr(0, text.find('{')),
             [&](std::string_view word, char) { whole = whole || word == "enum" || word == "namespace"; });
-  find_declared(chunk, whole ? std::string(text) : head_of(text));
+  std::string head = whole ? std::string(text) : head_of(text);
+  if (is_alias(head)) head.resize(head.find('='));
+  find_declared(chunk, head);
   for_words(text, [&](std::string_view word, char) { chunk.mentions.emplace(word); });
   return chunk;
 }
@@ -105,9 +116,9 @@ Chunk directive(std::string_view text) {
   for_words(text, [&](std::string_view word, char) { chunk.mentions.emplace(word); });
   std::vector<std::string_view> words;
   for_words(text, [&](std::string_view word, char) { words.push_back(word); });
-  const bool define = !words.empty() && words.front() == "define";
-  if (define && words.size() > 1) chunk.declares.emplace(words[1]);
-  chunk.always = !define;
+  const std::string_view kind = words.empty() ? "" : words.front();
+  if (kind == "define" && words.size() > 1) chunk.declares.emplace(words[1]);
+  chunk.always = !is_one_of(kind, kNoConditions);
   return chunk;
 }
 

@@ -32,9 +32,10 @@ std::string reference_types(const ProblemInstance& problem, bool exact) {
 }
 
 std::string twin_as_kernel(const ProblemInstance& problem) {
-  // The reference's own types are those that it has outside of the harness: the exact ones.
-  static const std::regex own_type(R"(\n[ \t]*using (accum_t|out_t|out_t_\w+) = [^;\n]*;)");
-  const std::string source = std::regex_replace(problem.reference_cu, own_type, "\n");
+  // What the reference says of itself for where there is no harness: that it is the exact one.
+  static const std::regex own_words(
+      R"(\n[ \t]*(using (accum_t|out_t|out_t_\w+) = [^;\n]*;|#[ \t]*define[ \t]+AK_EXACT\b[^\n]*))");
+  const std::string source = std::regex_replace(problem.reference_cu, own_words, "\n");
   const int last_line = end_of_includes(source);
   const std::size_t split =
       last_line > 0 ? offset_behind_line(source, last_line) : source.find("*/") + 2;  // behind the plan

@@ -75,9 +75,10 @@ std::vector<double> mean_ranks(const std::vector<double>& values) {
 
 double median(std::span<const double> values) {
   if (values.empty()) return 0;
-  const std::vector<double> ordered = sorted(values);
-  const std::size_t middle = ordered.size() / 2;
-  return ordered.size() % 2 == 1 ? ordered[middle] : (ordered[middle - 1] + ordered[middle]) / 2;
+  std::vector<double> parted(values.begin(), values.end());
+  const auto middle = parted.begin() + static_cast<std::ptrdiff_t>(parted.size() / 2);
+  std::ranges::nth_element(parted, middle);  // which is all that a resampled median needs, a thousand times
+  return parted.size() % 2 == 1 ? *middle : (*std::max_element(parted.begin(), middle) + *middle) / 2;
 }
 
 Interval median_interval_95(std::span<const double> values) {

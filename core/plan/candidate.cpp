@@ -18,7 +18,7 @@ constexpr std::string_view kOpening = "/*";
 constexpr std::string_view kMarker = "alphakernel";
 // Reading a plan takes stack in proportion to its depth and time in proportion to the square of its size, so
 // a hostile one is refused first. The plans of the templates have about 1 KiB and five levels.
-constexpr std::size_t kMaxPlanBytes = 64u << 10;
+constexpr std::size_t kMaxPlanBytes = 256u << 10;
 constexpr int kMaxPlanDepth = 32;
 
 /// Place of the plan's JSON in a candidate file.

@@ -14,12 +14,10 @@
 namespace ak {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 /// Letters, digits and '_', beginning with no digit; `extra` characters are allowed after the first.
 bool is_name(std::string_view text, std::string_view extra = "") {
-  return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [&](char c) {
-    return is_letter(c) || is_digit(c) || extra.find(c) != std::string_view::npos;
+  return !text.empty() && is_word_start(text.front()) && std::ranges::all_of(text, [&](char c) {
+    return is_word(c) || extra.find(c) != std::string_view::npos;
   });
 }
 
@@ -237,6 +235,14 @@ Result<Definition> definition_from_json(const Json& json) {
   } catch (const JsonInputError& input_error) {
     return InputError{input_error.what()};
   }
+}
+
+std::string shape_name(const Definition& definition, const AxisValues& sizes) {
+  std::string name;
+  for (const Axis& axis : definition.axes)
+    if (const auto size = sizes.find(axis.name); size != sizes.end())
+      name += fmt::format("{}{}={}", name.empty() ? "" : ",", axis.name, size->second);
+  return name;
 }
 
 void add_axes(const Definition& definition, Environment& environment) {

@@ -62,6 +62,10 @@ struct Definition {
 
 using AxisValues = std::map<std::string, std::int64_t, std::less<>>;
 
+/// "M=4096,N=1000": the sizes of a shape in the order of the definition's axes, which is the shape's name where it has no
+/// other.
+[[nodiscard]] std::string shape_name(const Definition& definition, const AxisValues& sizes);
+
 /// Adds the sizes of fixed and derived axes to those of varying ones. A derived axis that has no value there, because
 /// one of its axes is missing or for the numbers there are, is left out.
 void add_axes(const Definition& definition, Environment& environment);

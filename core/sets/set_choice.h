@@ -26,9 +26,10 @@ struct SetLimits {
   /// Geometric mean over the drawn shapes, which stand for all others: less, because estimates know
   /// their times: by cross-validation as below 1 % here is 1.7 % on shapes never seen, 2 % is 2.6 %.
   double drawn_ratio = 1.01;
-  /// Each is more code in one program. By cross-validation over 52 drawn shapes of gemm the best sets of 8 are 2.1 %
-  /// slower than the best point on shapes never seen, of 12 1.2 %, of all 22 points 1.4 %.
-  std::size_t max_members = 12;
+  /// Each is more code in one program. By cross-validation over 90 drawn shapes of gemm the best 12 of 102 points have
+  /// 0.98 of PyTorch's speed on shapes never seen, of 16 1.01, of 24 1.02, of 48 1.03
+  /// (experiments/results/2026-11-27_h200_gemm_points_wide).
+  std::size_t max_members = 24;
   std::size_t max_layouts = 1;  ///< copies of prepared weights
 };
 

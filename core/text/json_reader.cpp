@@ -38,8 +38,8 @@ void JsonReader::only(std::initializer_list<std::string_view> keys) const {
 }
 
 std::string JsonReader::path_of(const std::string& key) const {
-  const std::string name = sanitize(key, kShownValueBytes);
-  return path_.empty() ? name : fmt::format("{}.{}", path_, name);
+  std::string name = sanitize(key, kShownValueBytes);
+  return path_.empty() ? name : path_ + "." + name;
 }
 
 JsonReader JsonReader::member(std::string_view key) const {

@@ -85,6 +85,8 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> kn
 }
 
 std::string sanitize(std::string_view text, std::size_t limit) {
+  const auto plain = [](char c) { return c >= ' ' && c <= '~'; };
+  if (text.size() <= limit && std::ranges::all_of(text, plain)) return std::string(text);
   if (!gate_enabled(Gate::untrusted_text)) return std::string(text);
   std::string clean;
   clean.reserve(std::min(text.size(), limit));

@@ -8,7 +8,7 @@ WITH boards AS MATERIALIZED (
     ON a.definition_id = d.id
   WHERE ifnull(:definition, d.name) = d.name AND ifnull(:arch, a.arch) = a.arch),
 champion AS MATERIALIZED (SELECT search, evaluation, score_ns FROM champions),
-shaped AS MATERIALIZED (SELECT search, shapes FROM search_shapes),
+shaped AS MATERIALIZED (SELECT search, shapes, shapes_number FROM search_shapes),
 -- As the view `leaderboard` places them; of each device no more than can have one of the first places: none is placed
 -- before its own score.
 placed AS (
@@ -30,4 +30,4 @@ SELECT p.definition, p.device, p.arch, iif(length(t.shapes) > 40, substr(t.shape
        round(iif(p.kind = 'emulator', p.score_ns / 1000.0, NULL), 3) AS emulated_cost_us, p.search_id AS search
 FROM placed p JOIN variants v ON v.id = p.variant_id JOIN shaped t ON t.search = p.search_id
 WHERE p.place <= :places
-ORDER BY p.definition, p.device, p.arch, t.shapes <> 'own', t.shapes, p.place
+ORDER BY p.definition, p.device, p.arch, t.shapes_number, p.place

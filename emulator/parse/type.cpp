@@ -51,7 +51,11 @@ const TypeFacts& facts(Type type) { return kTypes[static_cast<std::size_t>(type)
 }  // namespace
 
 std::optional<Type> parse_type(std::string_view name) {
-  const auto found = std::ranges::find(kTypes, name, &TypeFacts::name);
+  constexpr std::size_t kLongest = 7;  // ue8m0x2
+  if (name.size() < 2 || name.size() > kLongest) return std::nullopt;
+  const auto found = std::ranges::find_if(kTypes, [&](const TypeFacts& type) {
+    return type.name[0] == name[0] && type.name[1] == name[1] && type.name == name;
+  });
   if (found == kTypes.end()) return std::nullopt;
   return static_cast<Type>(found - kTypes.begin());
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <system_error>
 #include <vector>
@@ -17,10 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Part of every entry: a change of BuildResult's JSON gets a new number, which makes old entries
-// count as absent.
-constexpr std::string_view kFormat = "alphakernel-build-1 ";
+// Part of every entry: a change of its layout or of BuildResult's JSON gets a new number, which makes old entries
+// count as absent. Behind it are the hash of what follows the first line, and how many bytes of it are JSON and PTX;
+// the rest is the cubin. Programs are no JSON there, since reading that takes fifty times as long.
+constexpr std::string_view kFormat = "alphakernel-build-2 ";
 constexpr std::size_t kHashLength = 64;
+constexpr std::size_t kMaxFirstLine = 256;
 constexpr std::size_t kEntryLimitBytes = std::size_t{256} << 20;
 // Another process may write to the same folder: look again after this many stores even when all seems well.
 constexpr int kStoresPerLook = 256;
@@ -32,17 +35,40 @@ bool is_final(Status status) {
 }
 
 std::string to_entry(const BuildResult& result) {
-  const std::string payload = to_json(result).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return std::string(kFormat) + sha256_hex(payload) + '\n' + payload;
+  BuildResult facts = result;
+  facts.ptx.clear();
+  facts.cubin.clear();
+  std::string payload = to_json(facts).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::size_t json_bytes = payload.size();
+  payload.append(result.ptx).append(result.cubin);
+  return fmt::format("{}{} {} {}\n", kFormat, sha256_hex(payload), json_bytes, result.ptx.size()) + payload;
+}
+
+/// The number behind a blank; nothing where there is none.
+std::optional<std::size_t> take_number(std::string_view& line) {
+  if (!line.starts_with(' ')) return std::nullopt;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(line.data() + 1, line.data() + line.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  return number;
 }
 
 std::optional<BuildResult> from_entry(std::string_view entry, const BuildKey& key) {
-  const std::size_t header = kFormat.size() + kHashLength + 1;
-  if (entry.size() < header || !entry.starts_with(kFormat)) return std::nullopt;
-  const std::string_view payload = entry.substr(header);
-  if (entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload)) return std::nullopt;
-  auto result = build_result_from_json(parse_json(payload));
+  const std::size_t end = entry.substr(0, kMaxFirstLine).find('\n');
+  if (end == std::string_view::npos || end < kFormat.size() + kHashLength || !entry.starts_with(kFormat))
+    return std::nullopt;
+  const std::string_view payload = entry.substr(end + 1);
+  std::string_view sizes = entry.substr(0, end).substr(kFormat.size() + kHashLength);
+  const auto json_bytes = take_number(sizes), ptx_bytes = take_number(sizes);
+  if (!json_bytes || !ptx_bytes || !sizes.empty() || *json_bytes > payload.size() ||
+      *ptx_bytes > payload.size() - *json_bytes ||
+      entry.substr(kFormat.size(), kHashLength) != sha256_hex(payload))
+    return std::nullopt;
+  auto result = build_result_from_json(parse_json(payload.substr(0, *json_bytes)));
   if (result.key != key.text()) return std::nullopt;
+  result.ptx = payload.substr(*json_bytes, *ptx_bytes);
+  result.cubin = payload.substr(*json_bytes + *ptx_bytes);
   return result;
 }
 

@@ -4,10 +4,12 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/text/hash.h"
@@ -72,12 +74,12 @@ bool is_mark(const Token& token, std::string_view mark) {
 /// end is read from their grammar, not from lines, so that nothing hides behind them.
 class ProgramTokens {
  public:
-  explicit ProgramTokens(std::string_view text) : lexer_(text) {}
+  explicit ProgramTokens(std::string_view text) : lexer_(text), ahead_(lexer_.next()) {}
 
   /// `end` when the text is over, `bad` for what is not PTX.
   Token next() {
     for (;;) {
-      const Token token = lexer_.next();
+      const Token token = take();
       if (token.kind != TokenKind::dotted) return token;
       if (token.text == "loc") {
         skip_location();
@@ -92,11 +94,10 @@ class ProgramTokens {
   }
 
  private:
+  Token take() { return std::exchange(ahead_, lexer_.next()); }
   bool accept(TokenKind kind, std::string_view text = {}) {
-    emulator::Lexer ahead = lexer_;
-    const Token token = ahead.next();
-    if (token.kind != kind || (!text.empty() && token.text != text)) return false;
-    lexer_ = ahead;
+    if (ahead_.kind != kind || (!text.empty() && ahead_.text != text)) return false;
+    ahead_ = lexer_.next();
     return true;
   }
   void skip_place() {
@@ -125,16 +126,15 @@ class ProgramTokens {
     accept(TokenKind::dotted);
     if (!accept(TokenKind::punctuation, "{")) return;
     for (int depth = 1; depth > 0;) {
-      emulator::Lexer ahead = lexer_;
-      const Token token = ahead.next();
-      if (token.kind == TokenKind::end || token.kind == TokenKind::bad) return;  // next() says so
-      lexer_ = ahead;
+      if (ahead_.kind == TokenKind::end || ahead_.kind == TokenKind::bad) return;  // next() says so
+      const Token token = take();
       depth += is_mark(token, "{") ? 1 : 0;
       depth -= is_mark(token, "}") ? 1 : 0;
     }
   }
 
   emulator::Lexer lexer_;
+  Token ahead_;
 };
 
 /// The name of the variable in global memory that the statement declares; empty for any other statement.
@@ -177,22 +177,61 @@ std::size_t end_of_statement(std::span<const Token> tokens, std::size_t first) {
 void append(std::string& code, const Token& token) {
   if (!token.glued) code.push_back(' ');
   if (token.kind == TokenKind::dotted) code.push_back('.');
-  const std::string_view quote = token.kind == TokenKind::string ? "\"" : "";
-  code.append(quote).append(token.text).append(quote);
+  const bool quoted = token.kind == TokenKind::string;
+  if (quoted) code.push_back('"');
+  code.append(token.text);
+  if (quoted) code.push_back('"');
 }
 
-/// Constants of the source, tunables among them, become variables even where nothing reads them.
-std::string without_unused_variables(std::span<const Token> tokens) {
-  std::unordered_map<std::string_view, int> uses;
-  for (const Token& token : tokens)
-    if (token.kind == TokenKind::word) ++uses[token.text];
-  std::string code;
+/// How often each variable's name is in the program: of some, among the names of all registers and labels.
+class Uses {
+ public:
+  void add_variable(std::string_view name) {
+    counts_[name] = 0;
+    first_letters_[static_cast<unsigned char>(name.front())] = true;
+  }
+  void count(std::span<const Token> tokens) {
+    if (counts_.empty()) return;
+    for (const Token& token : tokens) {
+      if (token.kind != TokenKind::word || !first_letters_[static_cast<unsigned char>(token.text.front())])
+        continue;
+      if (const auto found = counts_.find(token.text); found != counts_.end()) ++found->second;
+    }
+  }
+  [[nodiscard]] int of(std::string_view name) const { return counts_.at(name); }
+
+ private:
+  std::unordered_map<std::string_view, int> counts_;
+  std::array<bool, 256> first_letters_{};
+};
+
+struct Statement {
+  std::span<const Token> tokens;
+  std::string_view variable;  ///< that it declares in global memory
+};
+
+std::vector<Statement> statements_of(std::span<const Token> tokens) {
+  std::vector<Statement> statements;
   for (std::size_t first = 0, end = 0; first < tokens.size(); first = end) {
     end = end_of_statement(tokens, first);
     const auto statement = tokens.subspan(first, end - first);
-    const std::string_view variable = global_variable(statement);
-    if (!variable.empty() && uses.at(variable) == 1) continue;
-    for (const Token& token : statement) append(code, token);
+    statements.push_back({statement, global_variable(statement)});
+  }
+  return statements;
+}
+
+/// Constants of the source, tunables among them, become variables even where nothing reads them.
+std::string without_unused_variables(std::span<const Token> tokens, std::size_t text_bytes) {
+  const std::vector<Statement> statements = statements_of(tokens);
+  Uses uses;
+  for (const Statement& statement : statements)
+    if (!statement.variable.empty()) uses.add_variable(statement.variable);
+  uses.count(tokens);
+  std::string code;
+  code.reserve(text_bytes);
+  for (const auto& [words, variable] : statements) {
+    if (!variable.empty() && uses.of(variable) == 1) continue;
+    for (const Token& token : words) append(code, token);
     code.push_back('\n');
   }
   return code;
@@ -207,7 +246,7 @@ std::optional<std::string> code_of_ptx(std::string_view text) {
     if (token.kind == TokenKind::bad) return std::nullopt;
     tokens.push_back(token);
   }
-  return without_unused_variables(tokens);
+  return without_unused_variables(tokens, text.size());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,18 +32,13 @@ constexpr std::string_view kFolderName = "alphakernel-pch-";
 // Long after a worker has made its folder it has locked it (chosen).
 constexpr std::chrono::minutes kUnlockedAtMost{1};
 
-// Keeps no descriptors but these two, so that it holds no channel open.
-[[noreturn]] void remove_when_ended(FileDescriptor worker, FileDescriptor lock, const fs::path& folder) {
+// Keeps no descriptor but this one, so that it holds no channel open.
+[[noreturn]] void remove_when_ended(FileDescriptor worker, const fs::path& folder) {
   ::setsid();  // signals to the worker's group, or from a terminal, are not meant for it
   ::prctl(PR_SET_NAME, "alphakernel-pch");
-  const int kept[] = {std::min(worker.get(), lock.get()), std::max(worker.get(), lock.get())};
-  unsigned first = 0;
-  for (const int each : kept) {
-    if (const auto next = static_cast<unsigned>(each); next > first)
-      ::syscall(SYS_close_range, first, next - 1, 0U);
-    first = static_cast<unsigned>(each) + 1;
-  }
-  ::syscall(SYS_close_range, first, ~0U, 0U);
+  const auto kept = static_cast<unsigned>(worker.get());
+  if (kept > 0) ::syscall(SYS_close_range, 0U, kept - 1, 0U);
+  ::syscall(SYS_close_range, kept + 1, ~0U, 0U);
   if (::chdir("/") != 0) ::_exit(1);
   pollfd ended{worker.get(), POLLIN, 0};
   while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
@@ -53,13 +49,9 @@ constexpr std::chrono::minutes kUnlockedAtMost{1};
 }
 
 // By process, not by a pipe: a worker that was taken over could close its end and live on.
-void have_removed_at_end(const fs::path& folder, FileDescriptor lock) {
+void have_removed_at_end(const fs::path& folder) {
   FileDescriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0U)));
-  static FileDescriptor kept_here;  // where the system has no pidfd_open: as long as this process lives
-  if (!self) return void(kept_here = std::move(lock));
-  std::error_code error;
-  const fs::path absolute = fs::absolute(folder, error);
-  if (!error && ::fork() == 0) remove_when_ended(std::move(self), std::move(lock), absolute);
+  if (self && ::fork() == 0) remove_when_ended(std::move(self), folder);
 }
 
 fs::path temporary_folder() {
@@ -95,11 +87,16 @@ fs::path pch_folder(int pid) {
 }
 
 fs::path make_pch_folder() {
-  std::string folder = temporary_folder() / fmt::format("{}{}-XXXXXX", kFolderName, ::getpid());
-  if (::mkdtemp(folder.data()) == nullptr) return {};
-  FileDescriptor lock = open_folder(folder);
+  std::error_code error;
+  std::random_device random;
+  const fs::path folder = fs::absolute(temporary_folder(), error) /
+                          fmt::format("{}{}-{:08x}{:08x}", kFolderName, ::getpid(), random(), random());
+  // Who removes it is there first: a worker may be killed at any instant.
+  have_removed_at_end(folder);
+  if (error || ::mkdir(folder.c_str(), S_IRWXU) != 0) return {};
+  static FileDescriptor lock;  // as long as this process lives
+  lock = open_folder(folder);
   if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0) return {};
-  have_removed_at_end(folder, std::move(lock));
   return folder;
 }
 

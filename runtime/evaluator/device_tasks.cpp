@@ -51,12 +51,11 @@ std::string file_name_of(const std::string& candidate) {
 std::size_t number_of(const std::string& hash) { return std::stoul(hash.substr(0, 8), nullptr, 16); }
 
 /// Timed shapes are large: in a search one distribution each, in rotation over variants. The others, and whatever is to
-/// be believed on its own, get all.
-std::vector<std::string> distributions_of(const EvaluationJob& job, const Workload& workload) {
-  const EvaluationRequest& request = job.request;
-  const auto all = request.problem->distributions_of(workload);
+/// be believed on its own, get all. @param turn of the job's variant in the rotation.
+std::vector<std::string> distributions_of(const EvaluationJob& job, const Workload& workload,
+                                          std::size_t turn) {
+  const auto all = job.request.problem->distributions_of(workload);
   const bool one = workload.has(WorkloadRole::time) && !job.wants_changing_inputs();
-  const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!one || i == turn % all.size()) names.push_back(all[i]->name);
@@ -97,18 +96,20 @@ DeviceTask DeviceTasks::evaluation(const EvaluationJob& job, const ProblemHistor
   task.library = request.library;
   // Which proposal is the fastest is found first, and no more.
   if (!task.library.empty()) task.budget = kBaselineBudget;
-  for (std::size_t i = 0; i < job.plans.size(); ++i) task.workloads.push_back(workload_task(job, i, history));
+  const std::size_t turn = number_of(request.candidate.variant_hash()) + request.seed;
+  for (std::size_t i = 0; i < job.plans.size(); ++i)
+    task.workloads.push_back(workload_task(job, i, turn, history));
   if (request.energy) ask_for_energy(job, task);
   task.limit_ms = static_cast<double>(time_limit(job).count());
   return task;
 }
 
-WorkloadTask DeviceTasks::workload_task(const EvaluationJob& job, std::size_t index,
+WorkloadTask DeviceTasks::workload_task(const EvaluationJob& job, std::size_t index, std::size_t turn,
                                         const ProblemHistory& history) const {
   const WorkloadPlan& plan = job.plans[index];
   WorkloadTask task{.workload = plan.workload->name,
                     .plan = plan.plan,
-                    .distributions = distributions_of(job, *plan.workload),
+                    .distributions = distributions_of(job, *plan.workload, turn),
                     .time = plan.timed && job.request.depth == Depth::time,
                     .batch = is_short(job, *plan.workload),
                     .champion_score_ns = {}};

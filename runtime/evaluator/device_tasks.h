@@ -25,7 +25,8 @@ class DeviceTasks {
   [[nodiscard]] std::chrono::milliseconds time_limit(const EvaluationJob& job) const;
 
  private:
-  [[nodiscard]] WorkloadTask workload_task(const EvaluationJob& job, std::size_t index,
+  /// @param turn as whose turn the job's variant draws inputs.
+  [[nodiscard]] WorkloadTask workload_task(const EvaluationJob& job, std::size_t index, std::size_t turn,
                                            const ProblemHistory& history) const;
   [[nodiscard]] bool is_short(const EvaluationJob& job, const Workload& workload) const;
 

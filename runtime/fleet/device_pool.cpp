@@ -22,6 +22,9 @@ constexpr std::chrono::seconds kAbsence{10};
 // A node that starts again, or a job that is queued again, may come back; a run that can do nothing ends, so that a
 // session can wait with its own patience (chosen).
 constexpr std::chrono::minutes kLongestAbsence{2};
+// Of a launcher until its worker is lost; more than any says before it gives up (chosen).
+constexpr int kMostErrorLines = 100;
+constexpr std::size_t kMostOfLine = 4096;  // that has no end yet (chosen)
 // A waiting evaluator looks at its devices every second: after a longer gap nobody was waiting.
 constexpr std::chrono::seconds kGap{5};
 
@@ -52,6 +55,21 @@ std::vector<DevicePlace> own_devices(const EvaluatorOptions& options) {
 const DeviceFacts* find_ordinal(const std::vector<DeviceFacts>& devices, int ordinal) {
   const auto found = std::ranges::find(devices, ordinal, &DeviceFacts::ordinal);
   return found == devices.end() ? nullptr : &*found;
+}
+
+/// Another machine may write what it likes, without an end: so it neither fills a log nor reaches a terminal as it is.
+void show_errors(DeviceLine& line, bool has_ended = false) {
+  if (!line.errors) return;
+  std::string text = std::exchange(line.half_line, {}) + line.errors->take();
+  if (has_ended && !text.empty() && !text.ends_with('\n')) text += '\n';
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    if (line.shown_lines == kMostErrorLines) continue;
+    print_stderr("{}: {}\n", line.place.name, text.substr(begin, end - begin));
+    if (++line.shown_lines == kMostErrorLines)
+      print_stderr("note: what else {} says is not shown\n", line.place.name);
+  }
+  line.half_line = text.substr(begin, kMostOfLine);
 }
 
 /// What makes times comparable; clocks and power limits differ between GPUs of a model, and are stored.
@@ -97,6 +115,7 @@ void DevicePool::open_first() {
       first_ = &line;
       return open(line);
     } catch (const Error& error) {
+      show_errors(line, true);
       if (error.code() != ExitCode::environment || &line == &lines_.back()) throw;
       note_loss(line, error.what());
     }
@@ -181,6 +200,8 @@ void DevicePool::note_fault(DeviceLine& line, const std::string& fault) {
 
 void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
   if (!pooled_) return;
+  show_errors(line, true);
+  line.shown_lines = 0;
   line.trouble = reason;
   if (!line.place.own()) line.known.reset();
   last_reason_ = fmt::format("{}: {}", line.place.name, reason);
@@ -193,6 +214,7 @@ void DevicePool::note_loss(DeviceLine& line, const std::string& reason) {
 void DevicePool::poll() {
   if (!pooled_) return;
   for (DeviceLine& line : lines_) {
+    show_errors(line);
     if (line.client.joining()) take_joined(line);
     if (line.client.calibrating()) take_calibrated(line);
   }

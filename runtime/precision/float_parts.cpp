@@ -86,10 +86,13 @@ bool is_masked_by(std::uint8_t table, std::size_t which, std::size_t other) {
 
 Influence influence(std::uint8_t table, const std::array<Word, 3>& words, std::size_t which, int width) {
   Influence found;
+  std::array<std::optional<bool>, 64> known;  // bits differ only in what constants have there
   for (int bit = 0; bit < width; ++bit) {
     const std::array<unsigned, 3> allowed{possible(words[0], bit), possible(words[1], bit),
                                           possible(words[2], bit)};
-    if (depends(table, allowed, which)) found.bits |= std::uint64_t{1} << bit;
+    std::optional<bool>& dependent = known[allowed[0] | allowed[1] << 2 | allowed[2] << 4];
+    if (!dependent) dependent = depends(table, allowed, which);
+    if (*dependent) found.bits |= std::uint64_t{1} << bit;
   }
   for (std::size_t other = 0; other < 3; ++other) {
     const Word& mask = words[other];
@@ -127,7 +130,9 @@ int mantissa_bits(const FloatPart& part) {
 
 bool join(Word& into, const Word& from) {
   if (from.known == Known::unset) return false;
-  const Word before = into;
+  const Known known = into.known;
+  const std::uint64_t constant = into.constant;
+  const std::size_t parts = into.parts.size();
   if (into.known == Known::unset) {
     into.known = from.known;
     into.constant = from.constant;
@@ -142,8 +147,7 @@ bool join(Word& into, const Word& from) {
     into.constant = 0;
   }
   for (const FloatPart& part : from.parts) add_part(into.parts, part);
-  return into.known != before.known || into.constant != before.constant ||
-         into.parts.size() != before.parts.size();
+  return into.known != known || into.constant != constant || into.parts.size() != parts;
 }
 
 std::vector<FloatPart> combine(std::vector<FloatPart> a, const std::vector<FloatPart>& b) {

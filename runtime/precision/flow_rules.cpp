@@ -44,20 +44,33 @@ void (*rule_of(const emulator::Instruction& instruction))(Step&) {
   return found != kRules.end() ? found->apply : nullptr;
 }
 
+/// What a load or a call gives, and whether shared memory has floats, changes with memory.
+bool reads_memory(void (*rule)(Step&)) {
+  return rule == load || rule == load_matrix || rule == call || rule == multiply_matrices;
+}
+
 }  // namespace
 }  // namespace flow
 
-std::optional<NarrowedUse> apply_instruction(FlowState& state, const DataFormat& format) {
-  flow::Step step{.state = state, .format = format, .instruction = state.instruction(), .types = {}};
-  void (*const rule)(flow::Step&) = flow::rule_of(step.instruction);
-  for (const std::string& modifier : step.instruction.modifiers) {
-    if (const auto type = emulator::parse_type(modifier)) step.types.push_back(*type);
+FlowOperation operation_of(const emulator::Instruction& instruction) {
+  FlowOperation operation{.apply = flow::rule_of(instruction), .types = {}};
+  operation.reads_registers_only = !flow::reads_memory(operation.apply);
+  for (const std::string& modifier : instruction.modifiers) {
+    if (const auto type = emulator::parse_type(modifier)) operation.types.push_back(*type);
   }
-  if (rule == nullptr || step.count() == 0) {
-    if (rule == nullptr && step.count() > 0) flow::forget(step);
+  return operation;
+}
+
+std::optional<NarrowedUse> apply_instruction(FlowState& state, const DataFormat& format) {
+  const FlowOperation& operation = state.operation();
+  flow::Step step{
+      .state = state, .format = format, .instruction = state.instruction(), .types = operation.types};
+  state.note_applied();
+  if (operation.apply == nullptr || step.count() == 0) {
+    if (operation.apply == nullptr && step.count() > 0) flow::forget(step);
     return std::nullopt;
   }
-  rule(step);
+  operation.apply(step);
   return step.found;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <ranges>
 
 namespace ak::runtime {
 namespace {
@@ -47,7 +49,25 @@ FlowState::FlowState(const emulator::Module& module) : module_(module) {
     first_origin_.push_back(next);
     next += static_cast<std::uint32_t>(function.instructions.size()) * kElements;
     registers_.emplace_back(function.registers.size());
+    changed_at_.emplace_back(function.registers.size());
+    applied_at_.emplace_back(function.instructions.size());
+    std::ranges::transform(function.instructions, std::back_inserter(operations_.emplace_back()),
+                           operation_of);
   }
+}
+
+bool FlowState::changed_since(std::uint32_t moment, const Operand& operand) const {
+  if (operand.kind == OperandKind::reg) return changed_at_[function_][operand.index] >= moment;
+  return std::ranges::any_of(operand.elements,
+                             [&](const Operand& element) { return changed_since(moment, element); });
+}
+
+bool FlowState::is_settled() const {
+  const std::uint32_t applied = applied_at_[function_][place_];
+  if (applied == 0 || !operation().reads_registers_only) return false;
+  // The first operand is what an instruction writes, or where to.
+  return std::ranges::none_of(instruction().operands | std::views::drop(1),
+                              [&](const Operand& operand) { return changed_since(applied, operand); });
 }
 
 void FlowState::at(std::uint32_t function, std::uint32_t instruction) {
@@ -75,7 +95,10 @@ Word FlowState::read(const Operand& operand) const {
 }
 
 void FlowState::write(const Operand& operand, const Word& word) {
-  if (operand.kind == OperandKind::reg) join_into(registers_[function_][operand.index], word);
+  if (operand.kind == OperandKind::reg && join(registers_[function_][operand.index], word)) {
+    changed_ = true;
+    changed_at_[function_][operand.index] = now_;
+  }
   if (operand.kind == OperandKind::pair && !operand.elements.empty()) write(operand.elements.front(), word);
 }
 

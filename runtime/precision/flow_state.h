@@ -12,6 +12,18 @@
 
 namespace ak::runtime {
 
+namespace flow {
+struct Step;
+}
+
+/// What an instruction does, looked up once.
+struct FlowOperation {
+  void (*apply)(flow::Step&) = nullptr;  ///< null: nothing is known of it
+  bool reads_registers_only = true;      ///< and no memory
+  std::vector<emulator::Type> types;     ///< among the modifiers, in their order
+};
+[[nodiscard]] FlowOperation operation_of(const emulator::Instruction& instruction);
+
 /// What registers and memory of a module may hold: grows until an analysis of all instructions adds nothing.
 class FlowState {
  public:
@@ -21,7 +33,11 @@ class FlowState {
   void at(std::uint32_t function, std::uint32_t instruction);
   [[nodiscard]] const emulator::Function& function() const { return module_.functions[function_]; }
   [[nodiscard]] const emulator::Instruction& instruction() const { return function().instructions[place_]; }
+  [[nodiscard]] const FlowOperation& operation() const { return operations_[function_][place_]; }
   [[nodiscard]] const emulator::Module& module() const { return module_; }
+  /// Whether the instruction would do and find what it did when it was applied last.
+  [[nodiscard]] bool is_settled() const;
+  void note_applied() { applied_at_[function_][place_] = ++now_; }
   [[nodiscard]] bool changed() const { return changed_; }
   void begin_round() { changed_ = false; }
 
@@ -40,13 +56,19 @@ class FlowState {
  private:
   void pass(std::uint32_t callee, const std::vector<emulator::Operand>& arguments,
             const std::vector<emulator::Operand>& results);
+  [[nodiscard]] bool changed_since(std::uint32_t moment, const emulator::Operand& operand) const;
   void join_into(Word& into, const Word& from) { changed_ |= join(into, from); }
   [[nodiscard]] Word cell(emulator::Space space) const;
 
   const emulator::Module& module_;
   std::uint32_t function_ = 0, place_ = 0;
-  std::vector<std::uint32_t> first_origin_;  ///< by function
+  std::vector<std::uint32_t> first_origin_;             ///< by function
+  std::vector<std::vector<FlowOperation>> operations_;  ///< by function, as what follows
   std::vector<std::vector<Word>> registers_;
+  // By counting instructions that were applied; 0: never.
+  std::uint32_t now_ = 0;
+  std::vector<std::vector<std::uint32_t>> changed_at_;  ///< registers
+  std::vector<std::vector<std::uint32_t>> applied_at_;  ///< instructions
   std::map<emulator::Space, Word> cells_;
   std::map<std::pair<std::uint32_t, std::string>, Word, std::less<>> parameters_;
   bool changed_ = false;

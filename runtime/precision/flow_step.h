@@ -16,7 +16,7 @@ struct Step {
   FlowState& state;
   const DataFormat& format;
   const emulator::Instruction& instruction;
-  std::vector<emulator::Type> types;  ///< among the modifiers, in their order
+  std::span<const emulator::Type> types;  ///< among the modifiers, in their order
   std::optional<NarrowedUse> found = std::nullopt;
 
   [[nodiscard]] std::size_t count() const { return instruction.operands.size(); }

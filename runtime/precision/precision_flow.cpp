@@ -2,6 +2,8 @@
 #include "runtime/precision/precision_flow.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "runtime/precision/flow_state.h"
 
@@ -11,18 +13,22 @@ namespace {
 // Every round but the last adds something to a finite state; real programs need fewer than ten (chosen).
 constexpr int kMaxRounds = 200;
 
-/// Applies every instruction once. @return the first use of narrowed data that the state shows.
-std::optional<NarrowedUse> apply_all(FlowState& state, const DataFormat& format) {
-  std::optional<NarrowedUse> first;
+/// Uses of narrowed data, by function and instruction.
+using Uses = std::map<std::pair<std::uint32_t, std::uint32_t>, NarrowedUse>;
+
+/// Applies every instruction once that may do something else than before, and keeps what each finds in `uses`.
+void apply_all(FlowState& state, const DataFormat& format, Uses& uses) {
   for (std::uint32_t f = 0; f < state.module().functions.size(); ++f) {
     const auto& instructions = state.module().functions[f].instructions;
     for (std::uint32_t i = 0; i < instructions.size(); ++i) {
       state.at(f, i);
-      auto found = apply_instruction(state, format);
-      if (found && !first) first = std::move(found);
+      if (state.is_settled()) continue;
+      if (auto found = apply_instruction(state, format))
+        uses.insert_or_assign({f, i}, std::move(*found));
+      else if (!uses.empty())
+        uses.erase({f, i});
     }
   }
-  return first;
 }
 
 std::string spelling_at(const emulator::Module& module, int line) {
@@ -37,13 +43,15 @@ std::string spelling_at(const emulator::Module& module, int line) {
 
 std::optional<NarrowedUse> find_narrowed_use(const emulator::Module& module, const DataFormat& format) {
   FlowState state(module);
-  std::optional<NarrowedUse> found;
+  Uses uses;
   for (int round = 0; round < kMaxRounds; ++round) {
     state.begin_round();
-    found = apply_all(state, format);
+    apply_all(state, format, uses);
     if (!state.changed()) break;
   }
-  if (found && found->narrowed_line != 0) found->narrowed_by = spelling_at(module, found->narrowed_line);
+  if (uses.empty()) return std::nullopt;
+  std::optional<NarrowedUse> found = std::move(uses.begin()->second);
+  if (found->narrowed_line != 0) found->narrowed_by = spelling_at(module, found->narrowed_line);
   return found;
 }
 

@@ -124,6 +124,16 @@ std::string ChildErrors::text() const {
   return bytes.substr(0, bytes.find('\0'));
 }
 
+// Children have the descriptor's place in the memory in common with it.
+std::string ChildErrors::take() const {
+  const off_t written = ::lseek(memory_.get(), 0, SEEK_CUR);
+  std::string bytes(static_cast<std::size_t>(std::clamp<off_t>(written, 0, kErrorBytes)), '\0');
+  const ssize_t count = ::pread(memory_.get(), bytes.data(), bytes.size(), 0);
+  bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  ::lseek(memory_.get(), 0, SEEK_SET);
+  return bytes;
+}
+
 StartedChild start_child(std::vector<std::string> argv, const ChildErrors* errors) {
   std::array<int, 2> ends{};
   // A socket rather than pipes: MSG_NOSIGNAL spares the whole process a SIGPIPE disposition.

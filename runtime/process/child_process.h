@@ -28,6 +28,8 @@ class ChildErrors {
   ChildErrors();
   [[nodiscard]] int descriptor() const { return memory_.get(); }
   [[nodiscard]] std::string text() const;
+  /// What was written since it was taken last; there is room for as much again from then on. Not together with text().
+  [[nodiscard]] std::string take() const;
 
  private:
   FileDescriptor memory_;

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -46,6 +47,26 @@ bool is_heartbeat(const std::string& line, std::string_view nonce) {
   return message.ok() && message->type == "heartbeat";
 }
 
+bool needs_no_escape(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
+/// As dump() writes it, where a program in base64, which may have a megabyte, takes a quarter of the time.
+void append_json(std::string& text, const Json& value) {
+  const auto* plain = value.get_ptr<const std::string*>();
+  if (plain != nullptr && std::ranges::all_of(*plain, needs_no_escape)) {
+    text.append(1, '"').append(*plain).append(1, '"');
+  } else if (value.is_object()) {
+    text.push_back('{');
+    for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
+      if (text.back() != '{') text.push_back(',');
+      append_json(text, Json(key));
+      append_json(text.append(1, ':'), member);
+    }
+    text.push_back('}');
+  } else {
+    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+}
+
 }  // namespace
 
 std::string encode(const WorkerMessage& message, std::string_view nonce) {
@@ -54,9 +75,12 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
   json["id"] = message.id;
   json["nonce"] = nonce;
   json["type"] = message.type;
-  json["body"] = message.body;
   if (!message.prints.empty()) json["prints"] = message.prints;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  std::string line;
+  append_json(line, json);
+  line.back() = ',';
+  append_json(line.append("\"body\":"), message.body);
+  return line.append("}\n");
 }
 
 Result<WorkerMessage> decode(std::string_view line, std::string_view nonce) {

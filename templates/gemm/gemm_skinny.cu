@@ -15,7 +15,11 @@
     {"BM": 128, "STAGES": 6, "SPLIT_K": 4},
     {"BM": 32, "STAGES": 12, "SPLIT_K": 1},
     {"BM": 32, "STAGES": 12, "SPLIT_K": 8},
-    {"BN": 128, "SPLIT_K": 1}
+    {"BN": 128, "SPLIT_K": 1},
+    {"STAGES": 6, "SPLIT_K": 1, "PER_SM": 2},
+    {"STAGES": 12, "SPLIT_K": 4},
+    {"BM": 32, "BN": 128, "SPLIT_K": 1},
+    {"BM": 128, "BN": 128, "STAGES": 6, "SPLIT_K": 1}
   ],
   "constraints": [
     "ARCH == 90",

@@ -16,12 +16,15 @@
     {"CLUSTER": 1},
     {"BN": 128, "PINGPONG": 1, "STAGES": 6, "CLUSTER": 1},
     {"BM": 256, "BN": 192, "STAGES": 3, "CLUSTER": 1},
-    {"BN": 64, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
+    {"BN": 64, "CONSUMERS": 1, "STAGES": 8, "CLUSTER": 1},
+    {"BN": 224},
     {"BN": 192, "PINGPONG": 1, "CLUSTER": 1},
-    {"BM": 64, "CONSUMERS": 1, "STAGES": 5, "STREAM_K": 1},
+    {"BM": 64, "BN": 192, "CONSUMERS": 1, "STAGES": 6, "CLUSTER": 1},
     {"BM": 64, "BN": 64, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
     {"BN": 128, "STAGES": 6, "STREAM_K": 1},
-    {"BM": 256, "BN": 128, "CLUSTER": 1}
+    {"BM": 256, "BN": 128},
+    {"BM": 256, "BN": 208, "STAGES": 3, "CLUSTER": 1},
+    {"BM": 64, "CONSUMERS": 1, "STAGES": 5, "STREAM_K": 1}
   ],
   "constraints": [
     "ARCH == 90",

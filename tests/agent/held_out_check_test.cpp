@@ -375,5 +375,30 @@ TEST_CASE("a kernel for one shape is examined on small shapes around it") {
   for (const Workload& workload : examined.front().problem->workloads) CHECK(workload.axes.at("N") < 4096);
 }
 
+TEST_CASE("an examination whose worker was killed is done once more") {
+  for (const int kills : {1, 2}) {
+    INFO(kills);
+    HeldOutWorld world([](const TunableValues&) { return right(); });
+    world.options.problem = problem_for_one_shape();
+    launch_where(world, "N >= 1");
+    int asked = 0;
+    world.options.examiners = {{.name = "CPU device", .make = [&] {
+                                  auto examiner = std::make_unique<test::VirtualDevice>(
+                                      world.clock, [&](const EvaluationRequest&) {
+                                        EvaluationResult result = right();
+                                        if (++asked <= kills)
+                                          result.outcome.status = Status::infrastructure_error;
+                                        return result;
+                                      });
+                                  examiner->capabilities_.device.kind = DeviceKind::emulator;
+                                  return examiner;
+                                }}};
+    const LoopResult result = world.run();
+    REQUIRE(result.examinations.size() == 1);
+    CHECK(asked == 2);
+    CHECK(result.examinations.front().passed == (kills == 1));
+  }
+}
+
 }  // namespace
 }  // namespace ak::agent

@@ -144,6 +144,18 @@ TEST_CASE(
   CHECK(view_line(view).find("1 of 2 devices") != std::string::npos);
 }
 
+TEST_CASE("before the first evaluation the view says that no device of a pool is there, and why") {
+  SearchView view;
+  view.phase = SearchPhase::first_check;
+  view.pool = {{.place = "a worker at 127.0.0.1:7777", .doing = "joins"}};
+  CHECK_THAT(view_line(view), Catch::Contains(": pool: 0 of 1 devices"));
+  view.pool.front().doing = "rests";
+  view.pool.front().reason = "the worker ended with exit code 255";
+  CHECK_THAT(view_line(view), Catch::Contains("7777 rests: the worker ended with exit code 255"));
+  view.pool.front().device = std::make_shared<const DeviceFacts>();
+  CHECK_THAT(view_line(view), !Catch::Contains("pool"));
+}
+
 TEST_CASE("text of others in the view moves no cursor") {
   SearchView view = halfway();
   view.baseline_label = "naive\x1b[2J\n";

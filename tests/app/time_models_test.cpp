@@ -4,8 +4,10 @@
 #include <cmath>
 #include <filesystem>
 
+#include "app/predict/exact_counts.h"
 #include "app/predict/measured_calls.h"
 #include "app/predict/time_models.h"
+#include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -103,6 +105,15 @@ TEST_CASE("a model that is fitted again keeps its name and not its identity") {
   CHECK(before.name == after.name);
   CHECK(before.identity() != after.identity());
   CHECK(before.identity().starts_with("mine@"));
+}
+
+TEST_CASE("what is counted on smaller shapes is not on the problem's own") {
+  const codegen::Problem softmax = codegen::load_problem(codegen::find_problem("softmax"));
+  const auto problem = codegen::instantiate(softmax, codegen::choose_params(softmax, {}));
+  const auto counted = with_counted_shapes(*problem, {{{"M", 4}, {"N", 32}}});
+  REQUIRE(counted->workloads.size() == 1);
+  CHECK(counted->workloads[0].name == "M=4,N=32");
+  CHECK(counted->shapes_given);
 }
 
 }  // namespace

@@ -354,6 +354,13 @@ TEST_CASE("several shapes replace the workloads, each with held-out shapes aroun
   CHECK(message.find("--shape N=77: it is there twice") != std::string::npos);
 }
 
+TEST_CASE("a shape has one name, in whatever order its sizes are given") {
+  const Problem softmax = load_problem(find_problem("softmax"));
+  const auto instance = instantiate(softmax, choose_params(softmax, {}));
+  for (const char* shape : {"M=4,N=32", "N=32,M=4"})
+    CHECK(with_shape(*instance, shape)->workloads[0].name == "M=4,N=32");
+}
+
 TEST_CASE("an impossible shape is a usage error that says why") {
   const SampleProblem sample;
   const auto instance = sample.instantiate();

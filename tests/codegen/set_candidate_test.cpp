@@ -422,3 +422,20 @@ TEST_CASE("a member that takes nothing in the ranges of a problem is checked bet
   REQUIRE(shapes.size() == 1);
   CHECK(shapes.front().axes == timed[1]);
 }
+
+TEST_CASE("weights packed by the same code are one layout, whatever the tiles and the template") {
+  const auto swiglu = problem_of("linear_swiglu", "bfloat16");
+  const Candidate few = point_of(*swiglu, "swiglu_wgmma.cu", {{"BM", 16}, {"BK", 128}, {"SHARE", 2}}),
+                  many = point_of(*swiglu, "swiglu_wgmma.cu", {{"CONSUMERS", 3}, {"BLOCKS", 1}}),
+                  other = point_of(*swiglu, "swiglu_mma.cu");
+  CHECK(codegen::prepared_layout(*swiglu, few) == codegen::prepared_layout(*swiglu, many));
+  CHECK(codegen::prepared_layout(*swiglu, few) == codegen::prepared_layout(*swiglu, other));
+  const Candidate set = made(*swiglu, set_of({other, many}, split_at("M", 16)));
+  const ResolvedPlan plan = resolved(*swiglu, set, {{"M", 64}, {"N", 96}, {"K", 64}});
+  CHECK(plan.prepare.size() == 1);
+  require_builds(*swiglu, set);
+
+  const auto linear = problem_of("linear", "bfloat16");
+  CHECK(codegen::prepared_layout(*linear, point_of(*linear, "linear_wgmma.cu")) !=
+        codegen::prepared_layout(*linear, point_of(*linear, "linear_transposed.cu")));
+}

@@ -95,7 +95,7 @@ TEST_CASE("a text that is not a candidate is refused with the reason and the lin
       {with_json("[]"), 1, "launch plan: expected an object, got []"},
       {with_json("{\"params\": " + repeat("[", 10'000) + repeat("]", 10'000) + "}"), 1,
        "the launch plan is nested more than 32 levels deep"},
-      {with_json("{\"options\": [" + repeat("\"x\",", 20'000) + "\"x\"]}"), 1, "the launch plan has 80"},
+      {with_json("{\"options\": [" + repeat("\"x\",", 80'000) + "\"x\"]}"), 1, "the launch plan has 320"},
   };
   for (const Row& row : rows) {
     INFO(row.source.substr(0, 400));

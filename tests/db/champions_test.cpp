@@ -131,10 +131,36 @@ TEST_CASE("scores of other shapes have places of their own, and the problem's ow
   CHECK(rows_of(folder.file(), "SELECT search FROM (SELECT search FROM best_kernels LIMIT 1)") ==
         Lines{"1 | "});
   CHECK(answer(folder.file(), "leaderboard").size() == 3);
-  // Those of a problem whose shapes were edited are its own now.
-  search_with(*store, edited, 1024, 9'000'000);
+  // Those of a problem whose shapes were edited are its own as soon as one of its searches has a score.
+  Run latest(*store, device(), edited);
+  CHECK(rows_of(folder.file(), "SELECT search, variant, shapes FROM best_kernels") == first);
+  store->end_search(latest.search, "finished", "", latest.commit(1024, Status::ok, 9'000'000).variant);
   CHECK(rows_of(folder.file(), "SELECT search, shapes FROM best_kernels") ==
         Lines{"1 | own, earlier | ", "2 | large; small | ", "4 | own | "});
+  CHECK(rows_of(folder.file(), "SELECT DISTINCT shapes_number, shapes FROM search_shapes") ==
+        Lines{"1 | own | ", "2 | own, earlier | ", "3 | large; small | "});
+}
+
+TEST_CASE("each set of shapes has a front of its own, and the share that this dominates") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  ProblemInstance tiny = vector_add();
+  tiny.shapes_given = true;
+  Run own(*store), given(*store, device(), tiny);
+  const auto commit = [](Run& run, int block, double ns, std::int64_t shared_bytes) {
+    EvaluationResult result = Run::result(Status::ok, ns);
+    result.shared_bytes = shared_bytes;
+    run.commit(run.request(block), result);
+  };
+  commit(own, 1, 100'000, 4096);
+  commit(own, 2, 150'000, 1024);
+  commit(own, 3, 200'000, 512);
+  commit(given, 1, 1'000, 64);
+  CHECK(rows_of(folder.file(), "SELECT shapes, variant FROM pareto_front") ==
+        Lines{"large; small | 1 | ", "own | 1 | ", "own | 2 | ", "own | 3 | "});
+  CHECK(rows_of(folder.file(),
+                "SELECT shapes, points, hypervolume FROM hypervolume WHERE objective = 'shared_bytes'") ==
+        Lines{"large; small | 1 | 0 | ", "own | 3 | 0.1875 | "});
 }
 
 TEST_CASE("kernels of a degenerate problem are stored, not ranked, and in no mean") {

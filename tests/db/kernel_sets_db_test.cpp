@@ -81,7 +81,9 @@ TEST_CASE("of a set that was learned twice the later counts, with its regret") {
 TEST_CASE("what was searched on one shape alone is no result of the definition; the set is") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.file());
-  Run plain(*store);
+  ProblemInstance given = vector_add();
+  given.shapes_given = true;
+  Run plain(*store, device(), given);
   const RowId set = begin_set(folder.file(), *plain.problem);
   for (const char* role : {"shape", "set"}) {
     SearchRecord record;
@@ -95,6 +97,8 @@ TEST_CASE("what was searched on one shape alone is no result of the definition; 
   CHECK(rows_of(folder.file(), "SELECT search FROM best_kernels") == std::vector<std::string>{"3 | "});
   CHECK(rows_of(folder.file(), "SELECT search_id, role FROM set_searches ORDER BY search_id") ==
         std::vector<std::string>{"2 | shape | ", "3 | set | "});
+  CHECK(rows_of(folder.file(), "SELECT search, shapes FROM search_shapes") ==
+        std::vector<std::string>{"1 | large; small | ", "2 | part of a set | ", "3 | large; small | "});
   // Nor where its rows come with another file, whose evaluations are there before it is known what they are of.
   const auto all = folder.path() / "all.db";
   static_cast<void>(merge(all, folder.file()));

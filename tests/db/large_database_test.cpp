@@ -88,7 +88,7 @@ void copy_as_version_16(const fs::path& from, const fs::path& to) {
 }
 
 /// Columns whose meaning changed on purpose are left out: what a search came to, and places by it, in version 19; costs
-/// of which a part has no price, in version 20.
+/// of which a part has no price, in version 20. So are those of version 32: whose shapes are on a front.
 std::string columns_alike(const std::string& view) {
   if (view == "experiments")
     return "definition, device, arch, proposer, strategy, seed, status, reason, started_at, ended_at, "
@@ -96,6 +96,10 @@ std::string columns_alike(const std::string& view) {
   if (view == "leaderboard")
     return "definition, device, device_kind, arch, variant, template, tunables, score_us, emulated_cost_us, "
            "status";
+  if (view == "pareto_front")
+    return "definition, device, device_kind, arch, variant, template, tunables, score_us, emulated_cost_us, "
+           "energy_joule, max_error, shared_bytes";
+  if (view == "hypervolume") return "definition, device, device_kind, arch, objective, points, hypervolume";
   if (view == "spend") return "model, calls, input_tokens, output_tokens";
   if (view == "llm_arms")
     return "model, arm, exchanges, calls, mean_reward, took_the_lead, input_tokens, output_tokens";

@@ -28,7 +28,8 @@ void find_in_cache(std::string_view input) {
   const auto key = runtime::BuildKey::parse(kKey).value();
   (void)input_file(entry, input);
   (void)cache.find(key);
-  (void)input_file(entry, "alphakernel-build-1 " + sha256_hex(input) + '\n' + std::string(input));
+  (void)input_file(entry, "alphakernel-build-2 " + sha256_hex(input) + ' ' + std::to_string(input.size()) +
+                              " 0\n" + std::string(input));
   const auto found = cache.find(key);
   AK_ASSERT(!found || found->key == kKey, "an entry of another key is none");
 }

@@ -225,6 +225,14 @@ for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda
             self.assertEqual(refused.returncode, 2, version)
             self.assertIn("expected a version such as 1.0", refused.stderr)
 
+    def test_a_compiler_that_fails_leaves_no_half_of_a_package(self) -> None:
+        folder = os.path.join(WORK.name, "half")
+        refused = program("library", "build", "--kernel", "add=" + os.path.join(WORK.name, "set.cu"), "--arch", "sm_90a",
+                          "--compiler", "/bin/false", "--output", folder, ok=False)
+        self.assertEqual(refused.returncode, 5)
+        self.assertIn("'/bin/false' does not run", refused.stderr)
+        self.assertFalse(os.path.exists(folder))
+
     def test_a_device_that_it_was_not_built_for_is_named(self) -> None:
         code = ON_DEVICE + "a = torch.randn(8)\nassert torch.equal(made_ops.add(a, a), a + a)"
         shown = python(code, MADE_OPS_LOG="1", MADE_UP_DRIVER_ARCH="80")[1]

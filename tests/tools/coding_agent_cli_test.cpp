@@ -52,8 +52,10 @@ struct AskedAgent {
     std::istringstream words(read_file(box.folder / "pids"));
     return {std::istream_iterator<pid_t>(words), {}};
   }
-  /// No folder of a question is left.
-  [[nodiscard]] bool left_nothing() const { return std::filesystem::is_empty(box.folder / "tmp"); }
+  /// No folder of a question is left. What removes precompiled headers ends after the program.
+  [[nodiscard]] bool left_nothing() const {
+    return in_the_end([&] { return std::filesystem::is_empty(box.folder / "tmp"); });
+  }
   std::string calls() { return box.query("SELECT DISTINCT status FROM llm_calls"); }
 
   Sandbox box;

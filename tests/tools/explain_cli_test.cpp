@@ -115,6 +115,9 @@ TEST_CASE("an ablation tries tunables at their least values and switches off, an
   const ProgramResult page = box.run(here({"explain", "1"}));
   CHECK(page.out.find("AK_STAGED = 0") != std::string::npos);
   CHECK(page.out.find("##") == std::string::npos);
+  // The shape is a given one also where it is known from the database alone.
+  REQUIRE(box.run({"explain", "1", "--ablate", "--unaudited"}).exit_code == 0);
+  CHECK(box.query("SELECT DISTINCT shapes FROM search_shapes") == "N=3000\r\n");
 }
 
 TEST_CASE("variants are named by their number or by digits of their key, and unknown ones are refused") {

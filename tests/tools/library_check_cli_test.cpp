@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "app/kernel_library/library_repair.h"
+#include "app/kernel_library/package_plan.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
 #include "tests/support/sandbox.h"
@@ -210,6 +211,23 @@ TEST_CASE("the package keeps its machine code, and no folder of this machine in 
   const std::string image = read_file(box.dist + "/images/add.sm_90a.json");
   CHECK(parse_json(image)["build"]["kernels"].size() == 1);
   CHECK(image.find(box.folder.path().string()) == std::string::npos);
+}
+
+TEST_CASE("of a kernel with more shapes than a set is learned from a session tunes so many, evenly") {
+  app::TuningOrder order{.entries = {{.name = "add", .kernel = "", .problem = "vector_add"}},
+                         .arch = {},
+                         .device = {},
+                         .minutes = 1};
+  const auto shapes = [&](int count) {
+    order.entries[0].axes.clear();
+    for (int n = 0; n < count; ++n) order.entries[0].axes.push_back(Json{{"N", n}});
+    return app::tuning_manifest(order)["runs"][0]["shape"];
+  };
+  CHECK(shapes(64).size() == 64);
+  const Json some = shapes(128);
+  REQUIRE(some.size() == 64);
+  CHECK(some[1]["N"] == 2);
+  CHECK(some[63]["N"] == 126);
 }
 
 TEST_CASE("a package that is made again has a version that pip takes for newer") {

@@ -152,14 +152,17 @@ TEST_CASE("a mistake that no example shows is named to the person who confirms")
   const std::string small =
       replaced(replaced(sample_file("examples.json"), "0.5, -0.5, 3, 0", "0.5, -0.5, 0, 0"),
                "0.25, 0.25, 1, 0", "0.25, 0.25, 0, 0");
-  const ProgramResult made = drafting.draft({answer_with("examples.json", small)});
+  const Json example = parse_json(small)[0];
+  const ProgramResult made =
+      drafting.draft({answer_with("examples.json", Json::array({example, example}).dump())});
   INFO(made.out << made.err);
   REQUIRE(made.exit_code == 0);
   const ProgramResult judged = drafting.box.run({"problem", "judge", drafting.folder()});
   CHECK_THAT(judged.out, Contains("no example shows the mutation 'no_clip'") && !Contains("'no_square'"));
-  CHECK(parse_json(
-            drafting.box.run({"problem", "judge", drafting.folder(), "--json"}).out)["unshown_mutations"] ==
-        Json::array({"no_clip"}));
+  const Json json = parse_json(drafting.box.run({"problem", "judge", drafting.folder(), "--json"}).out);
+  CHECK(json["unshown_mutations"] == Json::array({"no_clip"}));
+  CHECK(json["examples"][0]["shows"] == Json::array({"no_square"}));
+  CHECK(json["examples"][1]["shows"].empty());  // a mistake that was shown is not tried again
   CHECK_THAT(drafting.box.run({"problem", "confirm", drafting.folder(), "--yes"}).out,
              Contains("No example shows these mistakes: no_clip."));
 }

@@ -76,7 +76,7 @@ std::vector<app::ExampleRun> run_examples(const codegen::Problem& problem, const
   try {
     const std::string text = codegen::read_problem_file(problem.folder, app::kExamplesFile);
     for (const app::DraftExample& example : app::read_examples(text))
-      runs.push_back(app::run_example(problem, example, target, config));
+      runs.push_back(app::run_example(problem, example, runs, target, config));
   } catch (const JsonInputError& input_error) {
     fail(ExitCode::bad_input, "{}: {}", problem.folder.string(), input_error.what());
   }

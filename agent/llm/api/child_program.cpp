@@ -109,7 +109,7 @@ std::optional<LlmFailure> reason_to_end(const ProgramCall& call, const ProgramOu
   if (steady_clock::now() > deadline)
     return LlmFailure{LlmFault::timeout, fmt::format("no answer within {} ms", call.timeout.count())};
   if (output.text.size() > kMaxProgramBytes)
-    return LlmFailure{LlmFault::cut_short, "the answer is larger than 16 MiB"};
+    return LlmFailure{LlmFault::cut_short, "what it printed is larger than 16 MiB"};
   return call.watch ? call.watch() : std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/llm/api/redact.h"
 #include "core/text/file.h"
 #include "core/text/shown_text.h"
 #include "core/text/suggest.h"
@@ -89,8 +90,10 @@ AnswerLook read_answer_file(std::string_view bytes, const std::string& name) {
   std::string_view text = bytes;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (const auto other = take_line(text, kAnswers); other && *other != name)
-    return bad(fmt::format("it says that it answers {}, and this is {}", sanitize(*other, kShownName), name));
-  std::string by = sanitize(take_line(text, kBy).value_or(""), kShownName);
+    return bad(fmt::format("it says that it answers {}, and this is {}", sanitize(redact(*other), kShownName),
+                           name));
+  // Before it is cut, so that no part of a key is left.
+  std::string by = sanitize(redact(take_line(text, kBy).value_or("")), kShownName);
   if (trimmed(text).empty()) return bad("nothing follows its first lines");
   return {.state = AnswerLook::State::ready, .text = std::string(text), .by = std::move(by)};
 }

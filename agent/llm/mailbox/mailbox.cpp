@@ -49,7 +49,14 @@ std::optional<int> number_of(std::string_view name) {
 /// False where a file of this name is there already: two processes never take the same one.
 bool create(const fs::path& file, std::string_view content) {
   const fs::path made = fmt::format("{}.{:016x}", file.string(), random_seed());
-  write_file_atomically(made, content);
+  try {
+    write_file_atomically(made, content);
+  } catch (const Error& error) {  // of the file's own name: who tries again says the same once
+    std::string message = error.what();
+    if (const std::size_t at = message.find(made.string()); at != std::string::npos)
+      message.replace(at, made.string().size(), file.string());
+    throw Error(error.code(), message);
+  }
   if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) return true;
   // File systems without that have hard links.
   int error = errno;

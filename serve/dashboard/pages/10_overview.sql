@@ -52,7 +52,7 @@ ORDER BY s.status = 'running' DESC, s.started_at DESC, s.id DESC;
 -- @best The fastest verified kernels, by definition and device
 SELECT definition, score_us, emulated_cost_us, variant, device, arch, shapes, search, template,
        (SELECT group_concat(key || '=' || value, ' ') FROM json_each(tunables)) AS tunables
-FROM best_kernels ORDER BY device_kind = 'emulator', definition, device, arch, shapes <> 'own', shapes LIMIT 100;
+FROM best_kernels ORDER BY device_kind = 'emulator', definition, device, arch, shapes_number LIMIT 100;
 -- @failures The latest failures
 WITH latest AS (SELECT * FROM evaluations ORDER BY id DESC LIMIT 5000)
 SELECT e.variant_id AS variant, e.search_id AS search, e.status, e.stage, e.gate,

@@ -121,16 +121,22 @@ WHERE e.variant_id = :variant AND e.status = 'ok' GROUP BY dev.name, w.id LIMIT 
 SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM variants v
 JOIN device_limits l ON l.definition = v.definition_id JOIN devices dev ON dev.id = l.device_id
 WHERE v.id = :variant AND dev.kind = 'cuda' LIMIT 20;
--- @history Its scores, and those of the champions of its definition, in the order of time
-SELECT row_number() OVER (ORDER BY ended_at, who) AS number, ended_at, who, score_us, variant, search FROM (
+-- @history Its scores, and those of the champions of its definition on the same shapes, in the order of time
+WITH own AS MATERIALIZED (
   SELECT e.ended_at, 'this variant' AS who, e.score_ns / 1000.0 AS score_us, e.variant_id AS variant, e.search_id AS search
   FROM evaluations e JOIN devices dev ON dev.id = e.device_id AND dev.kind <> 'emulator'
-  WHERE e.variant_id = :variant AND e.status = 'ok' AND e.score_ns IS NOT NULL
+  WHERE e.variant_id = :variant AND e.status = 'ok' AND e.score_ns IS NOT NULL),
+shaped AS MATERIALIZED (SELECT search, shapes, shapes_number FROM search_shapes)
+SELECT row_number() OVER (ORDER BY c.ended_at, c.who) AS number, c.ended_at, t.shapes, c.who, c.score_us, c.variant, c.search
+FROM (
+  SELECT * FROM own
   UNION ALL
   SELECT e.ended_at, 'champions of its definition', h.score_ns / 1000.0, h.variant, h.search
   FROM searches s CROSS JOIN champions h ON h.search = s.id JOIN evaluations e ON e.id = h.evaluation
   JOIN devices dev ON dev.id = s.device_id AND dev.kind <> 'emulator'
-  WHERE s.definition_id = (SELECT definition_id FROM variants WHERE id = :variant) AND s.best_variant_id IS NOT NULL)
+  WHERE s.definition_id = (SELECT definition_id FROM variants WHERE id = :variant) AND s.best_variant_id IS NOT NULL) c
+JOIN shaped t ON t.search = c.search
+WHERE t.shapes_number IN (SELECT o.shapes_number FROM own JOIN shaped o ON o.search = own.search)
 ORDER BY number LIMIT 300;
 -- @evaluations The result
 SELECT e.id AS evaluation, e.search_id AS search, e.status, e.stage, e.gate, dev.name AS device, p.proposer,

@@ -38,7 +38,7 @@ SELECT p.device, p.arch, t.shapes, p.place, p.variant_id AS variant,
        v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables
 FROM placed p JOIN variants v ON v.id = p.variant_id JOIN search_shapes t ON t.search = p.search_id
 WHERE p.place <= 10
-ORDER BY p.kind = 'emulator', p.device, p.arch, t.shapes <> 'own', t.shapes, p.place LIMIT 80;
+ORDER BY p.kind = 'emulator', p.device, p.arch, t.shapes_number, p.place LIMIT 80;
 -- @by_search Best score of each search
 SELECT h.search, s.started_at, dev.name AS device, t.shapes, h.variant, h.score_ns / 1000.0 AS best_us
 FROM searches s CROSS JOIN champions h ON h.search = s.id JOIN devices dev ON dev.id = s.device_id
@@ -62,42 +62,44 @@ GROUP BY c.search, w.id LIMIT 300;
 SELECT DISTINCT dev.name AS facet, l.label, l.peak_tflops, l.peak_gbps FROM device_limits l
 JOIN devices dev ON dev.id = l.device_id
 WHERE l.definition IN (SELECT id FROM definitions WHERE name = :definition) AND dev.kind = 'cuda' LIMIT 20;
--- @front Of the 300 fastest on each device, those that no other beats in time, energy, error and shared memory at once
+-- @front Of the 300 fastest on each device and shapes, those that no other beats in time, energy, error and shared memory at once
 WITH boards AS MATERIALIZED (
-  SELECT DISTINCT definition_id, device_id, arch, workloads_hash FROM searches
+  SELECT DISTINCT definition_id, device_id, arch, workloads_hash, shapes FROM searches
   WHERE definition_id IN (SELECT id FROM definitions WHERE name = :definition)),
 fastest AS MATERIALIZED (
-  SELECT b.workloads_hash, c.*
+  SELECT b.workloads_hash, b.shapes, c.*
   FROM boards b CROSS JOIN scores c
     ON c.definition_id = b.definition_id AND c.device_id = b.device_id AND c.arch = b.arch AND c.searched = 1
-    AND c.score_ns <= ifnull((SELECT t.score_ns FROM scores t
-                              WHERE t.definition_id = b.definition_id AND t.device_id = b.device_id AND t.arch = b.arch
-                              ORDER BY t.score_ns LIMIT 1 OFFSET 299), 9e999)
-  JOIN searches s ON s.id = c.search_id AND s.workloads_hash IS b.workloads_hash),
+    AND c.score_ns <= ifnull((SELECT u.score_ns FROM scores u
+                              CROSS JOIN searches q ON q.id = u.search_id AND q.workloads_hash IS b.workloads_hash AND q.shapes IS b.shapes
+                              WHERE u.definition_id = b.definition_id AND u.device_id = b.device_id AND u.arch = b.arch
+                              ORDER BY u.score_ns LIMIT 1 OFFSET 299), 9e999)
+  CROSS JOIN searches s ON s.id = c.search_id AND s.workloads_hash IS b.workloads_hash AND s.shapes IS b.shapes),
 points AS MATERIALIZED (
-  SELECT f.device_id, f.arch, f.workloads_hash, f.variant_id, min(f.score_ns) AS score_ns,
+  SELECT f.device_id, f.arch, f.workloads_hash, f.shapes, f.search_id, f.variant_id, min(f.score_ns) AS score_ns,
          coalesce(f.shared_bytes, 0) AS shared_bytes,
          coalesce((SELECT max(c.max_error) FROM check_figures c WHERE c.evaluation_id = f.evaluation_id), 0) AS max_error,
          (SELECT max(k.value) FROM metrics k WHERE k.evaluation_id = f.evaluation_id AND k.name = 'energy/joule')
            AS energy_joule
-  FROM fastest f GROUP BY f.device_id, f.arch, f.workloads_hash, f.variant_id)
-SELECT dev.name AS device, a.arch, a.variant_id AS variant,
+  FROM fastest f GROUP BY f.device_id, f.arch, f.workloads_hash, f.shapes, f.variant_id)
+SELECT dev.name AS device, a.arch, t.shapes, a.variant_id AS variant,
        iif(dev.kind <> 'emulator', a.score_ns, NULL) / 1000.0 AS score_us,
        iif(dev.kind = 'emulator', a.score_ns, NULL) / 1000.0 AS emulated_cost_us, a.energy_joule, a.max_error,
        a.shared_bytes, v.name AS template, (SELECT group_concat(key || '=' || value, ' ') FROM json_each(v.tunables)) AS tunables
 FROM points a JOIN devices dev ON dev.id = a.device_id JOIN variants v ON v.id = a.variant_id
+JOIN search_shapes t ON t.search = a.search_id
 WHERE NOT EXISTS (
   SELECT 1 FROM points b
-  WHERE b.device_id = a.device_id AND b.arch = a.arch AND b.workloads_hash IS a.workloads_hash
+  WHERE b.device_id = a.device_id AND b.arch = a.arch AND b.workloads_hash IS a.workloads_hash AND b.shapes IS a.shapes
     AND b.score_ns <= a.score_ns AND b.max_error <= a.max_error AND b.shared_bytes <= a.shared_bytes
     AND coalesce(b.energy_joule <= a.energy_joule, 1)
     AND (b.score_ns < a.score_ns OR b.max_error < a.max_error OR b.shared_bytes < a.shared_bytes
          OR coalesce(b.energy_joule < a.energy_joule, 0)))
-ORDER BY device, a.arch, a.score_ns LIMIT 100;
+ORDER BY device, a.arch, t.shapes_number, a.score_ns LIMIT 100;
 -- @x Tunables for the heat map, across
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY shapes <> 'own', score_us LIMIT 1),
+  ORDER BY shapes_number, score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -106,7 +108,7 @@ SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key L
 -- @y Tunables for the heat map, down
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY shapes <> 'own', score_us LIMIT 1),
+  ORDER BY shapes_number, score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL
@@ -115,7 +117,7 @@ SELECT DISTINCT j.key FROM points, json_each(points.tunables) j ORDER BY j.key L
 -- @space Best time at each point of two tunables, in the search that found the fastest kernel
 WITH best AS MATERIALIZED (
   SELECT search, variant FROM best_kernels WHERE definition = :definition AND device_kind = 'cuda'
-  ORDER BY shapes <> 'own', score_us LIMIT 1),
+  ORDER BY shapes_number, score_us LIMIT 1),
 points AS MATERIALIZED (
   SELECT v.id, v.tunables, v.source_id, min(e.score_ns) AS score_ns
   FROM best b JOIN evaluations e ON e.search_id = b.search AND e.status = 'ok' AND e.score_ns IS NOT NULL

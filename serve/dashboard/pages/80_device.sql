@@ -9,7 +9,7 @@ SELECT DISTINCT j.key AS fact, j.value FROM devices, json_each(devices.facts) j 
 -- @best The fastest verified kernels on it
 SELECT definition, score_us, emulated_cost_us, variant, arch, shapes, search, template,
        (SELECT group_concat(key || '=' || value, ' ') FROM json_each(tunables)) AS tunables
-FROM best_kernels WHERE device = :device ORDER BY definition, arch, shapes <> 'own', shapes LIMIT 100;
+FROM best_kernels WHERE device = :device ORDER BY definition, arch, shapes_number LIMIT 100;
 -- @searches Its latest searches
 SELECT s.id AS search, d.name AS definition, s.arch, s.status, s.proposer, s.strategy, s.best_variant_id AS variant,
        coalesce(f.searched, 0) AS evaluations, s.started_at, s.reason

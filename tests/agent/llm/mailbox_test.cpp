@@ -132,6 +132,23 @@ TEST_CASE("a question that cannot be put there whole is not put there at all") {
   CHECK(box.post().number == 1);
 }
 
+TEST_CASE(
+    "what a full disk refuses is named alike each time, so that a search that tries again says it once") {
+  const Box box;
+  const auto refusal = [&] {
+    const FullDisk full;
+    try {
+      static_cast<void>(box.post());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string said = refusal();
+  CHECK_THAT(said, Contains("cannot write " + box.mailbox.file(1, "json").string() + ": "));
+  CHECK(refusal() == said);
+}
+
 TEST_CASE("questions of many processes at once get a number each") {
   Box box;
   std::vector<std::future<int>> numbers;
@@ -184,6 +201,16 @@ TEST_CASE("an answer that cannot be one is not taken, says why, and may be repla
   CHECK(reply.wait_for(0s) == std::future_status::timeout);
   box.mailbox.answer(box.mailbox.question(1), "", "a good one", false);
   CHECK(reply.get().text == "a good one");
+}
+
+TEST_CASE("a key in the first lines of an answer is kept nowhere, also where it is cut") {
+  const std::string key = "sk-ant-api03-" + std::string(60, 'A');
+  const AnswerLook look =
+      read_answer_file("answers: 0001-call1\nby: me " + key + "\nthe answer", "0001-call1");
+  REQUIRE(look.state == State::ready);
+  CHECK_THAT(look.by, Catch::StartsWith("me ") && !Contains("sk-ant"));
+  const AnswerLook other = read_answer_file("answers: " + key + "\nthe answer", "0001-call1");
+  CHECK_THAT(other.problem, Contains("it says that it answers") && !Contains("sk-ant"));
 }
 
 TEST_CASE("an answer that was there before its question is not taken for its answer") {

@@ -6,4 +6,4 @@ SELECT definition, device, arch, iif(length(shapes) > 40, substr(shapes, 1, 37) 
        template, tunables, round(score_us, 3) AS score_us, round(emulated_cost_us, 3) AS emulated_cost_us, search
 FROM leaderboard
 WHERE place <= :places AND ifnull(:definition, definition) = definition AND ifnull(:arch, arch) = arch
-ORDER BY definition, device, arch, shapes <> 'own', shapes, place
+ORDER BY definition, device, arch, shapes_number, place

@@ -29,6 +29,7 @@ BuildResult result_of(const std::string& name, Status status = Status::ok, std::
   result.key = key_of(name).text();
   result.outcome.status = status;
   result.outcome.stage = StageId::build;
+  result.ptx = ".version 9.0\n";
   result.cubin = std::string(bytes, '\xfe');
   result.compile_ms = 12;
   return result;
@@ -47,6 +48,7 @@ TEST_CASE("a stored build is found again, by another process too, and says it wa
   const auto found = cache.find(key_of("a"));
   REQUIRE(found);
   CHECK(found->cache_hit);
+  CHECK(found->ptx == result_of("a").ptx);
   CHECK(found->cubin == result_of("a").cubin);
   CHECK(found->compile_ms == 12);
   CHECK_FALSE(cache.find(key_of("b")));
@@ -94,16 +96,16 @@ TEST_CASE("a full cache loses what was not used for longest") {
   BuildCache cache(folder.path, 40'000);
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(15)); };
   for (int i = 0; i < 3; ++i) {
-    cache.store(key_of(std::to_string(i)), result_of(std::to_string(i), Status::ok, 7'000));
+    cache.store(key_of(std::to_string(i)), result_of(std::to_string(i), Status::ok, 9'333));
     pause();
   }
   REQUIRE(cache.find(key_of("0")));
   pause();
-  cache.store(key_of("3"), result_of("3", Status::ok, 7'000));
+  cache.store(key_of("3"), result_of("3", Status::ok, 9'333));
   CHECK(cache.find(key_of("0")));
   CHECK(cache.find(key_of("3")));
   pause();
-  cache.store(key_of("4"), result_of("4", Status::ok, 7'000));
+  cache.store(key_of("4"), result_of("4", Status::ok, 9'333));
   CHECK_FALSE(cache.find(key_of("1")));
   CHECK(cache.find(key_of("4")));
 }
@@ -113,9 +115,9 @@ TEST_CASE("two processes may fill one cache at once") {
   const auto fill = [&] {
     BuildCache cache(folder.path, 200'000);
     for (int i = 0; i < 60; ++i) {
-      cache.store(key_of(std::to_string(i % 40)), result_of(std::to_string(i % 40), Status::ok, 7'000));
+      cache.store(key_of(std::to_string(i % 40)), result_of(std::to_string(i % 40), Status::ok, 9'333));
       const auto found = cache.find(key_of(std::to_string(i % 40)));
-      if (found && found->cubin.size() != 7'000) return 1;
+      if (found && found->cubin.size() != 9'333) return 1;
     }
     return cache.off_because().empty() ? 0 : 2;
   };

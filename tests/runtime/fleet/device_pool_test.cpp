@@ -2,11 +2,14 @@
 // Several devices in one evaluator: who joins, who is left out, and what stays on the first device.
 #include "runtime/fleet/device_pool.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -231,6 +234,38 @@ TEST_CASE("a worker that is lost while it has nothing to do counts as a loss") {
     static_cast<void>(joined.pool->ready(line));
     return line.breaker.rests_until() > steady_clock::time_point{};
   }));
+}
+
+/// What is printed to standard error meanwhile.
+std::string printed_by(const std::filesystem::path& file, const std::function<void()>& work) {
+  const FileDescriptor before(::dup(STDERR_FILENO));
+  const FileDescriptor into(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  REQUIRE(::dup2(into.get(), STDERR_FILENO) == STDERR_FILENO);
+  work();
+  ::dup2(before.get(), STDERR_FILENO);
+  return read_file(file);
+}
+
+TEST_CASE("what a launcher says is shown with its place, without escapes, and not without an end") {
+  const testing::TemporaryFolder folder;
+  const DevicePlace noisy{.name = "a noisy one",
+                          .worker_command = {"/bin/sh", "-c", "yes '\x1b[31mnoise' >&2; exit 3"}};
+  bool lost = false;
+  const std::string printed = printed_by(folder / "printed", [&] {
+    DevicePool pool(options_of({kGood, noisy}));
+    DeviceLine& line = pool.lines()[1];
+    lost = testing::in_the_end([&] {
+      static_cast<void>(pool.ready(line));
+      pool.poll();
+      return !line.trouble.empty();
+    });
+  });
+  CHECK(lost);
+  CHECK_THAT(printed, !Catch::Contains("\x1b") && Catch::Contains("[31mnoise\n") &&
+                          Catch::Contains("what else a noisy one says is not shown"));
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = printed.find("a noisy one: ", at)) != std::string::npos; ++at) ++lines;
+  CHECK(lines == 100);
 }
 
 TEST_CASE("a worker that greets and never says what it sees is given up") {

@@ -116,6 +116,18 @@ TEST_CASE("what a bug ends a worker with is on the standard error that it was st
   CHECK_THAT(errors.text(), Catch::Contains("bug: the worker has no bug"));
 }
 
+TEST_CASE("errors of a worker that were taken make room for others, and are not taken twice") {
+  const ChildErrors errors;
+  // Twice as much as there is room for.
+  for (int i = 0; i < 2; ++i) {
+    WorkerProcess worker(shell_command("head -c 60000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"),
+                         kHeartbeatInterval, &errors);
+    CHECK(reason_of_loss(worker) == "ended with exit code 3");
+    CHECK(errors.take() == std::string(60000, 'x') + "end\n");
+    CHECK(errors.take().empty());
+  }
+}
+
 TEST_CASE("a launcher that is given time may finish after its worker") {
   const auto mark = std::filesystem::temp_directory_path() / fmt::format("ak-launcher-{}", random_seed());
   // Longer than what a worker without patience is given.

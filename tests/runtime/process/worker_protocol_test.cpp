@@ -18,6 +18,16 @@ TEST_CASE("a message survives the line it is sent as, whatever bytes are in it")
   CHECK(decoded->prints == message.prints);
 }
 
+TEST_CASE("a body is written as JSON writes it, key by key") {
+  WorkerMessage message{1, "t", Json::object(), {}};
+  message.body = Json{
+      {"plain", "Zm9v+/=="}, {"quo\"te", "back\\slash"},     {"del", "\x7f"}, {"euro", "\xe2\x82\xac"},
+      {"none", nullptr},     {"list", {1, -2, 0.5, "a"}},    {"empty", ""},   {"nothing", Json::object()},
+      {"yes", true},         {"in", {{"deep", {{"er", 1}}}}}};
+  CHECK(encode(message, "n") ==
+        R"({"v":1,"id":1,"nonce":"n","type":"t","body":)" + message.body.dump() + "}\n");
+}
+
 TEST_CASE("bytes that are not UTF-8 do not stop a message") {
   WorkerMessage message{1, "built", Json::object(), "\xff\xfe"};
   REQUIRE(decode(encode(message, "n"), "n"));

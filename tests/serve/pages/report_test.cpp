@@ -135,6 +135,28 @@ TEST_CASE("a report covers the searches it was asked for") {
         }).find("there is no search 4711") != std::string::npos);
 }
 
+TEST_CASE("what a search of a session waited between its processes is no time of a search") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "waited.db";
+  std::filesystem::copy_file(database(), file);
+  {
+    db::Connection waited(file, db::OpenMode::create);
+    waited.execute(R"(
+      UPDATE searches SET started_at = '2026-11-20T08:00:00.000Z', ended_at = '2026-11-22T08:00:00.000Z' WHERE id = 3;
+      INSERT INTO sessions (uid, name, command, folder, budgets, status, reason, stop_requested, started_at)
+        VALUES (randomblob(16), 'night', '', '/', '{}', 'finished', '', 0, '2026-11-20T08:00:00.000Z');
+      INSERT INTO session_searches (uid, session_id, position, name, priority, share, arguments, search_id, state, reason,
+                                    evaluations, verified, in_flight, tokens, cost_usd, spent_ms)
+        VALUES (randomblob(16), last_insert_rowid(), 1, 'one', 0, 1.0, '[]', 3, 'finished', '', 0, 0, 0, 0, 0, 540000);)");
+  }
+  const Report report = read_report(
+      {.database = file, .period = date_period("", "2026-11-22", {}), .searches = {3}, .own_sections = {}});
+  const Json document = parse_json(report_json(report));
+  CHECK(document["sections"][0]["tables"]["totals"]["rows"][0]["duration"] == "9 min");
+  CHECK(document["sections"][1]["tables"]["searches"]["rows"][0]["took_minutes"] == 9.0);
+  CHECK_THAT(report_brief_text(report), Catch::Contains("9 min"));
+}
+
 TEST_CASE("a time without searches gives a report that says so") {
   const Report report = read_report(
       {.database = database(), .period = week_period("2019-W01"), .searches = {}, .own_sections = {}});

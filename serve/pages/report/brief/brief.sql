@@ -3,7 +3,7 @@
 -- @totals What ran
 SELECT printf('%d search%s on %d problem%s', count(DISTINCT s.id), iif(count(DISTINCT s.id) = 1, '', 'es'),
               count(DISTINCT s.definition_id), iif(count(DISTINCT s.definition_id) = 1, '', 's')) AS what,
-       quantity(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 'hours') AS duration,
+       quantity((SELECT total(days) FROM report_times) * 24, 'hours') AS duration,
        (SELECT iif(count(*) = 0, 'no model asked', quantity(sum(calls), 'count') || ' questions to models, ' ||
                iif(sum(priced_usd) IS NULL, 'price not known',
                    quantity(sum(priced_usd), 'usd') || iif(sum(unpriced_calls) > 0, ' and some of unknown price', '')))

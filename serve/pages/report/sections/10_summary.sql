@@ -7,7 +7,7 @@ SELECT printf('%d search%s on %d problem%s and %d device%s', count(DISTINCT s.id
        count(DISTINCT s.id) AS searches,
        (SELECT total(searched) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)) AS evaluations,
        (SELECT total(verified) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)) AS verified,
-       quantity(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 'hours') AS duration
+       quantity((SELECT total(days) FROM report_times) * 24, 'hours') AS duration
 FROM searches s JOIN report_searches r ON r.id = s.id JOIN devices v ON v.id = s.device_id
 HAVING count(*) > 0;
 
@@ -38,7 +38,7 @@ SELECT label, value, note, tone FROM (
   SELECT 3, 'slower, or worse than before', count(*), iif(count(*) > 0, (SELECT group_concat(kernel, ', ') FROM (SELECT kernel FROM behind LIMIT 2)) ||
          iif(count(*) > 2, ' and others', ''), 'no kernel'), iif(count(*) > 0, 'bad', 'good') FROM behind HAVING EXISTS (SELECT 1 FROM compared)
   UNION ALL
-  SELECT 4, 'time of searches', quantity(sum(julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 24, 'hours'),
+  SELECT 4, 'time of searches', quantity((SELECT total(days) FROM report_times) * 24, 'hours'),
          count(*) || iif(count(*) = 1, ' search', ' searches') || ', ' || quantity((SELECT total(searched) FROM search_figures WHERE search_id IN (SELECT id FROM report_searches)), 'count') || ' candidates', ''
   FROM searches s WHERE s.id IN (SELECT id FROM report_searches) HAVING count(*) > 0
   UNION ALL

@@ -27,7 +27,7 @@ ORDER BY rank;
 
 -- @searches The searches, by problem
 WITH listed AS (
-  SELECT x.*, d.problem AS algorithm, julianday(coalesce(x.ended_at, x.started_at)) - julianday(x.started_at) AS days
+  SELECT x.*, d.problem AS algorithm, (SELECT t.days FROM report_times t WHERE t.search = x.search) AS days
   FROM experiments x JOIN definitions d ON d.name = x.definition WHERE x.search IN (SELECT id FROM report_searches)),
 grouped AS (
   SELECT definition, device, arch, proposer = 'user' AS own, count(*) AS many, min(coalesce(best_us, best_emulated_cost_us)) AS best, sum(evaluations) AS evaluations,

@@ -14,7 +14,7 @@ GROUP BY c.model ORDER BY cost_usd DESC, calls DESC;
 
 -- @searches What the searches with a model cost
 SELECT s.id AS search, d.name AS definition, iif(max(c.cost_usd IS NULL AND c.input_tokens + c.output_tokens > 0), NULL, sum(c.cost_usd)) AS cost_usd, sum(c.input_tokens) + sum(c.output_tokens) AS used_tokens,
-       round((julianday(coalesce(s.ended_at, s.started_at)) - julianday(s.started_at)) * 1440, 1) AS took_minutes
+       round((SELECT t.days FROM report_times t WHERE t.search = s.id) * 1440, 1) AS took_minutes
 FROM searches s JOIN llm_calls c ON c.search_id = s.id JOIN definitions d ON d.id = s.definition_id
 WHERE s.id IN (SELECT id FROM report_searches) GROUP BY s.id ORDER BY cost_usd DESC, s.id DESC LIMIT 50;
 
