@@ -187,9 +187,6 @@ __global__ void attention_decode_reference(const query_t* q, const scalar_t* k, 
   }
 
   accum_t total = sum[0];
-#ifdef AK_MUTATION_PAST_END
-  for (int position = seen; position < room; ++position) total += 0 * widen(k[elements(position)]);
-#endif
 #ifdef AK_MUTATION_NO_RESCALE
   total += sum[1];
 #endif

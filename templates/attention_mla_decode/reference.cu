@@ -183,9 +183,6 @@ __global__ void mla_decode_reference(const scalar_t* q, const scalar_t* kv, cons
   }
 
   accum_t total = sum[0];
-#ifdef AK_MUTATION_PAST_END
-  for (int position = seen; position < room; ++position) total += 0 * widen(kv[elements(position)]);
-#endif
 #ifdef AK_MUTATION_NO_RESCALE
   total += sum[1];
 #endif
