@@ -215,6 +215,10 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     }
   }
 
+#ifdef AK_MUTATION_PAST_LIST
+  for (long long tile = list.end(); tile < width * (BLOCK / LANES); ++tile) sum[0] += 0 * widen(k[list.first_key(tile) * D]);
+#endif
+
   for (int r = 0; r < ROWS; ++r) {
     for (int other = LANES / 2; other > 0; other /= 2)
       sum[r] = keep(sum[r] + __shfl_xor_sync(0xffffffffu, sum[r], other));

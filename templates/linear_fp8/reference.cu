@@ -67,6 +67,8 @@ __global__ void linear_reference(const __nv_fp8_e4m3* x, const __nv_fp8_e4m3* we
   const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
+#elif defined(AK_MUTATION_SHORT_TAIL)
+  const long long end = k % 16 == 0 ? min(k, k / 128 * 128 + 16) : k;
 #else
   const long long end = k;
 #endif

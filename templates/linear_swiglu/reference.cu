@@ -66,6 +66,8 @@ __global__ void swiglu_reference(const scalar_t* x, const scalar_t* gate, const 
   const bool counts = row < m && column < n;
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
+#elif defined(AK_MUTATION_SHORT_TAIL)
+  const long long end = k % 8 == 0 ? min(k, k / 64 * 64 + 8) : k;
 #else
   const long long end = k;
 #endif

@@ -77,6 +77,9 @@ __global__ void choose_reference(const scalar_t* logits, out_t_weights* weights,
       if (last >= 0 && !comes_before(read(last), last, read(e), e)) continue;
       if (best < 0 || comes_before(read(e), e, read(best), best)) best = e;
     }
+#ifdef AK_MUTATION_MINUS_INFINITY_LAST
+    if (read(best) < -3.4e38f) best = 0;
+#endif
 #ifndef AK_MUTATION_NO_MAX
     if (j == 0) maximum = read(best);
 #endif

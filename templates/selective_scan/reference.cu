@@ -36,6 +36,8 @@ __device__ accum_t keep(accum_t h) {
 __device__ accum_t softplus(accum_t x) {
 #if defined(AK_MUTATION_NO_SOFTPLUS)
   return exp(x);
+#elif defined(AK_MUTATION_PLAIN_SOFTPLUS)
+  return log1p(exp(x));
 #elif defined(AK_MUTATION_CUT_SOFTPLUS)
   return log1p(exp(min(x, static_cast<accum_t>(11))));
 #else
