@@ -364,6 +364,13 @@ class TestWriter {
     return element_count(problem_.definition, row, sizes);
   }
 
+  /// As C++ has it.
+  [[nodiscard]] static std::string cpp_number(double value) {
+    if (std::isnan(value)) return "__builtin_nan(\"\")";
+    if (std::isinf(value)) return value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+    return fmt::format("{:.17g}", value);
+  }
+
   /// A row of ak_draws. Elements are counted where it is used; rows matter to some kinds only.
   [[nodiscard]] static std::string draw_row(const ak_random::Draw& draw) {
     constexpr std::array kOfRows{
@@ -373,7 +380,7 @@ class TestWriter {
         InputKind::row_pointers, InputKind::row_columns,    InputKind::even_row_columns};
     const bool of_rows = std::ranges::find(kOfRows, draw.kind) != kOfRows.end();
     std::vector<std::string> choices;
-    for (int i = 0; i < draw.choice_count; ++i) choices.push_back(fmt::format("{:.17g}", draw.choices[i]));
+    for (int i = 0; i < draw.choice_count; ++i) choices.push_back(cpp_number(draw.choices[i]));
     return fmt::format(
         "{{ak_random::Kind::{}, static_cast<float>({:.9g}), static_cast<float>({:.9g}), {}, {{{}}}, "
         "static_cast<long long>({}ull), {}ll, 0, {}, {}}}",

@@ -158,10 +158,7 @@
 // SIDE_BY_SIDE and fetch a. wgmma_pipeline.cuh is how. STREAM_K cuts the last tiles along k where they would leave SMs
 // idle (stream_k.cuh).
 //
-//   shared memory:  [slice of a | slice of b] x STAGES   two panels of 64 x 64 results for every consumer   barriers
-//
-// Results go through shared memory, 64 columns at a time, so that the accelerator can write them as whole lines while
-// the next tile's slices already arrive. Where they need more than a bias and an activation, have another width or
+// Results go through shared memory in panels (product_tiles.cuh). Where they need more than a bias and an activation, have another width or
 // lines that are no multiple of 16 bytes, and of products of a batch, each warp writes its rows itself
 // (gemm_wgmma_rows). Tiles are taken in groups of GROUP rows of tiles, column by column, so that blocks at work share
 // operands in L2. Operands whose lines are no multiple of 16 bytes cannot be described to the accelerator: a launch of
@@ -173,15 +170,8 @@
 #include <cuda_fp8.h>
 #endif
 
-#include <ak/fragments.cuh>
-#include <ak/functions.cuh>
 #include <ak/product_epilogue.cuh>
-#include <ak/stream_k.cuh>
-#include <ak/swizzle.cuh>
-#include <ak/threads.cuh>
-#include <ak/tiles.cuh>
-#include <ak/tma.cuh>
-#include <ak/vectors.cuh>
+#include <ak/product_tiles.cuh>
 #include <ak/wgmma_pipeline.cuh>
 
 #ifndef ALPHAKERNEL
@@ -261,117 +251,23 @@ struct Options : ak::EpilogueOptions<float, scalar_t, result_t> {
 };
 using Epilogue = ak::ProductEpilogue<Options>;
 
-using ak::u32;
 using Pipeline = ak::WgmmaPipeline<ak::Element<scalar_t>, BM, BN, CONSUMERS, STAGES, CLUSTER, A_ACROSS, B_ACROSS,
                                    PINGPONG == 1, SIDE_BY_SIDE == 1, 0, BATCHED>;
-using Tiles = Pipeline::Grid<GROUP>;
-using Left = ak::LeftSums<float, Pipeline::kBlocks * BN / 2>;
-constexpr int PANEL = 64 * 128;  // bytes of 64 x 64 results
+using Tiles = ak::ProductTiles<Pipeline, GROUP, STREAM_K == 1>;
 
-// ---- results as panels
-
-__device__ __forceinline__ u32 pack(float low, float high) {
-  ak::Pack<scalar_t, 2> pair;
-  pair.value[0] = static_cast<scalar_t>(low);
-  pair.value[1] = static_cast<scalar_t>(high);
-  return pair.raw;
-}
-
-__device__ __forceinline__ float bias_at(const scalar_t* bias, int column, int n) {
+// What follows the sums of a column where results are written as panels.
+struct Follow {
+  const scalar_t* bias;
+  int n;
+  __device__ __forceinline__ float addend(int column) const {
 #if AK_BIAS
-  return column < n ? static_cast<float>(bias[column]) : 0.0f;
+    return column < n ? static_cast<float>(bias[column]) : 0.0f;
 #else
-  return 0.0f;
+    return 0.0f;
 #endif
-}
-
-// 16 columns of results as four matrices of 8 x 8 into a swizzled panel. d: sums of two blocks of 8 columns.
-__device__ __forceinline__ void put(u32 panel, int pair, const float* d, const scalar_t* bias, int column, int n) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-  u32 words[4];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int at = column + half * 8 + lane % 4 * 2;
-    const float bias_0 = bias_at(bias, at, n), bias_1 = bias_at(bias, at + 1, n);
-#pragma unroll
-    for (int low = 0; low < 2; ++low) {
-      const float* two = d + half * 4 + low * 2;
-      words[half * 2 + low] = pack(ak::activate<Options::kActivation>(two[0] + bias_0),
-                                   ak::activate<Options::kActivation>(two[1] + bias_1));
-    }
   }
-  const int row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, chunk = pair * 2 + lane / 16;
-  ak::store_matrices(panel + ak::swizzled(row, chunk), words[0], words[1], words[2], words[3]);
-}
-
-__device__ __forceinline__ void write_panels(const CUtensorMap* map_c, u32 panels, int consumer,
-                                             const Pipeline::Sums& sums, const scalar_t* bias, int m, int n, int width,
-                                             int& turn) {
-  const bool leader = threadIdx.x % 128 == 0;
-#pragma unroll
-  for (int block = 0; block < Pipeline::kBlocks; ++block) {
-#pragma unroll
-    for (int part = 0; part < BN / 64; ++part) {
-      const u32 panel = panels + (consumer * 2 + turn) * PANEL;
-      turn ^= 1;
-      if (leader) ak::wait_stores_read<1>();
-      ak::named_barrier<128>(consumer + 1);
-#pragma unroll
-      for (int pair = 0; pair < 4; ++pair) {
-        put(panel, pair, &sums[block][part * 32 + pair * 8], bias, n + part * 64 + pair * 16, width);
-      }
-      ak::fence_shared_writes();
-      ak::named_barrier<128>(consumer + 1);
-      if (leader) {
-        ak::tma_store(map_c, panel, n + part * 64, m + block * 64);
-        ak::commit_stores();
-      }
-    }
-  }
-}
-
-// ---- tiles
-
-struct Memory {
-  ak::PipelineMemory ring;
-  unsigned char* results;  // of every consumer two panels, or rows of its four warps
+  __device__ __forceinline__ float result(float x) const { return ak::activate<Options::kActivation>(x); }
 };
-
-__device__ __forceinline__ Memory laid_out(unsigned char* memory) {
-  unsigned char* slices = memory + (1024 - ak::shared_address(memory) % 1024) % 1024;
-  Memory place;
-  place.ring.slices = ak::shared_address(slices);
-  place.results = slices + STAGES * Pipeline::kStageBytes;
-  place.ring.full = place.ring.slices + STAGES * Pipeline::kStageBytes + CONSUMERS * 2 * PANEL;
-  place.ring.empty = place.ring.full + STAGES * 8;
-  return place;
-}
-
-// Multiplies; write(sums, at, group) is given the sums of a consumer's rows, and the place of the first.
-template <class Write>
-__device__ __forceinline__ void make_tiles(const CUtensorMap* map_a, const CUtensorMap* map_b, const Memory& memory,
-                                           const Left& left, int batch, int m, int n, int k, Write write) {
-  Pipeline::begin(memory.ring);
-  const Tiles tiles(m, n, batch);
-  const int rank = Pipeline::rank(), slices = (k + Pipeline::kDepth - 1) / Pipeline::kDepth;
-  using Work = ak::TilesOf<STREAM_K == 1>;
-  const Work work(blockIdx.x / CLUSTER, gridDim.x / CLUSTER, tiles.count, slices);
-  const int group = ak::warp_group();
-  if (group == CONSUMERS) {
-    Pipeline::become_producer();
-    if (threadIdx.x % 128 == 0) Pipeline::produce(map_a, map_b, memory.ring, tiles, work, rank);
-  } else {
-    Pipeline::become_consumer();
-    Pipeline::consume(memory.ring, work, group, [&](Pipeline::Sums& sums, const ak::TilePart& part) {
-      if (!left.complete(sums, work, part, CLUSTER * CONSUMERS, rank * CONSUMERS + group, group + 1)) return;
-      ak::ElementPlace at = tiles.place(part.tile, rank);
-      at.row += PINGPONG == 1 ? 0 : group * Pipeline::kBlocks * 64;
-      write(sums, at, group);
-    });
-    if (threadIdx.x % 128 == 0) ak::wait_stores<0>();
-  }
-  Pipeline::end();
-}
 
 // a: m x k, b: k x n, c: m x n, in the layouts of the problem; every line a multiple of 16 bytes.
 __global__ void __launch_bounds__(Pipeline::kThreads, 1)
@@ -381,12 +277,11 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
                float* parts, unsigned int* arrived, int batch, int m, int n,
                     int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  const Memory place = laid_out(memory);
-  const u32 panels = ak::shared_address(place.results);
+  const Tiles tiles(memory);
   int turn = 0;
-  make_tiles(&map_a, &map_b, place, {parts, arrived}, batch, m, n, k,
+  tiles.make(&map_a, &map_b, {parts, arrived}, batch, m, n, k,
              [&](const Pipeline::Sums& sums, const ak::ElementPlace& at, int group) {
-               write_panels(&map_c, panels, group, sums, bias, at.row, at.column, n, turn);
+               tiles.write_panels<scalar_t>(&map_c, group, sums, Follow{bias, n}, at.row, at.column, turn);
              });
 }
 
@@ -398,13 +293,13 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
                     const long long* seed, const float* p, float* parts, unsigned int* arrived, int batch, int m, int n,
                     int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  const Memory place = laid_out(memory);
+  const Tiles tiles(memory);
   const Epilogue epilogue({bias, residual, row_scales, column_scales, alpha, beta, c_scale, seed, p}, n);
-  make_tiles(&map_a, &map_b, place, {parts, arrived}, batch, m, n, k,
+  tiles.make(&map_a, &map_b, {parts, arrived}, batch, m, n, k,
              [&](const Pipeline::Sums& sums, const ak::ElementPlace& at, int group) {
                const int warp = threadIdx.x % 128 / 32;
                const Epilogue chosen = epilogue.of(at.batch, m);
-               float* rows = reinterpret_cast<float*>(place.results + (group * 4 + warp) * ak::kStagedBytes<BN>);
+               float* rows = reinterpret_cast<float*>(tiles.results + (group * 4 + warp) * ak::kStagedBytes<BN>);
 #pragma unroll
                for (int block = 0; block < Pipeline::kBlocks; ++block) {
                  ak::write_rows<BN>(sums[block], rows, chosen, c, at.row + block * 64 + warp * 16, at.column, m);

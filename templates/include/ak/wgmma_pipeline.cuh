@@ -40,6 +40,8 @@ template <class ELEMENT, int ROWS, int COLUMNS, int CONSUMERS, int STAGES, int C
 struct WgmmaPipeline {
   static_assert(!PINGPONG || CONSUMERS == 2, "two consumers take turns");
   using Sum = typename ELEMENT::Sum;
+  static constexpr int kColumns = COLUMNS, kConsumers = CONSUMERS, kStages = STAGES, kCluster = CLUSTER;
+  static constexpr bool kPingPong = PINGPONG;
   static constexpr int kThreads = (CONSUMERS + 1) * 128, kPanel = 64 * 128;  // bytes of 64 lines
   static constexpr int kDepth = 128 / ELEMENT::kBytes;                       // elements of k in a slice
   static constexpr int kBlocks = ROWS / (PINGPONG ? 1 : CONSUMERS) / 64;     // of 64 rows, for each consumer
@@ -82,8 +84,7 @@ struct WgmmaPipeline {
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  // The warp group that fetches gives registers to those that multiply. The most that a consumer can have leaves too few
-  // for a fetch without spilling, which only pays where sums need them.
+  // Who fetches gives registers to those that multiply; the most leaves too few to fetch without spilling: for large sums.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
   static constexpr int kKept = kLarge ? 24 : 40;
   static __device__ __forceinline__ void become_producer() {
@@ -173,8 +174,7 @@ struct WgmmaPipeline {
     fetch_operand<ACROSS_B, kLinesB, kShared && !SIDE_BY_SIDE>(to + kBytesA, map_b, barrier, at.column, k, at.batch, rank);
   }
 
-  // Tells every block of the cluster that this warp's products have read a slice. Each warp speaks for itself: another
-  // of its group may still be about to read.
+  // Tells every block of the cluster that this warp's products have read a slice; others of its group may still read.
   static __device__ __forceinline__ void release(const PipelineMemory& memory, int stage) {
     const int lane = threadIdx.x % 32;
     if (lane < CLUSTER) barrier_arrive_at(memory.empty + stage * 8, lane);
