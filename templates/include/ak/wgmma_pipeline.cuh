@@ -84,7 +84,7 @@ struct WgmmaPipeline {
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  // Who fetches gives registers to those that multiply; the most leaves too few to fetch without spilling: for large sums.
+  // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
   static constexpr int kKept = kLarge ? 24 : 40;
   static __device__ __forceinline__ void become_producer() {
