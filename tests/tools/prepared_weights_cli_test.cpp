@@ -61,7 +61,8 @@ TEST_CASE("what preparation costs is no part of the score") {
 
 TEST_CASE("weights that were prepared wrongly make a wrong result") {
   Sandbox box;
-  const ProgramResult result = evaluate_changed(box, "= tile[threadIdx.x][i]", "= tile[i][threadIdx.x]");
+  const ProgramResult result =
+      evaluate_changed(box, "= tile[threadIdx.x][i]", "= tile[threadIdx.x][i] + tile[threadIdx.x][i]");
   INFO(result.err);
   CHECK(result.exit_code == code(ExitCode::no_kernel));
   CHECK(parse_json(result.out)["record"]["status"] == "incorrect");
