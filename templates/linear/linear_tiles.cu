@@ -59,10 +59,10 @@
      "dims": ["N", "M"], "strides_bytes": ["2 * N"], "box": [64, 64]}
   ],
   "launches": [
-    {"kernel": "pack_lines", "grid": ["M"], "block": [256], "args": ["x", "packed_x", {"i32": "K"}, {"i32": "PITCH // 2"}],
-     "when": "PACK"},
-    {"kernel": "pack_lines", "grid": ["N"], "block": [256],
-     "args": ["weight", "packed_weight", {"i32": "K"}, {"i32": "PITCH // 2"}], "when": "PACK"},
+    {"kernel": "pack_lines", "grid": ["M"], "block": [256], "when": "PACK",
+     "args": ["x", "packed_x", {"i64": "M"}, {"i32": "K"}, {"i32": "PITCH // 2"}]},
+    {"kernel": "pack_lines", "grid": ["N"], "block": [256], "when": "PACK",
+     "args": ["weight", "packed_weight", {"i64": "N"}, {"i32": "K"}, {"i32": "PITCH // 2"}]},
     {"kernel": "linear", "grid": ["CLUSTERS * CLUSTER"], "block": ["(CONSUMERS + 1) * 128"], "cluster": ["CLUSTER"],
      "shared_bytes": "SHARED", "when": "not PACK and N % 8 == 0",
      "args": ["map_x", "map_weight", "map_y", "bias", "parts", "arrived", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
@@ -89,6 +89,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/functions.cuh>
+#include <ak/pad.cuh>
 #include <ak/product_epilogue.cuh>
 #include <ak/product_tiles.cuh>
 #include <ak/wgmma_pipeline.cuh>
@@ -171,10 +172,7 @@ __global__ void __launch_bounds__(Pipeline::kThreads, 1)
              });
 }
 
-// A block copies a line of `length` elements to one of `pitch`.
 __global__ void __launch_bounds__(256)
-    pack_lines(const scalar_t* __restrict__ from, scalar_t* __restrict__ to, int length, int pitch) {
-  from += static_cast<long long>(blockIdx.x) * length;
-  to += static_cast<long long>(blockIdx.x) * pitch;
-  for (int i = threadIdx.x; i < length; i += 256) to[i] = from[i];
+    pack_lines(const scalar_t* from, scalar_t* to, long long lines, int width, int pitch) {
+  ak::pad_lines(from, to, lines, width, pitch);
 }
