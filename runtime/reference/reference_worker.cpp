@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ std::string read_line(int fd) {
   std::string line;
   for (char c = 0; ::read(fd, &c, 1) == 1 && c != '\n';) line += c;
   return line;
+}
+
+static_assert(kReferenceSocket == kStarterLines);
+bool lines_are_in_a_file() {
+  struct stat lines {};
+  return ::fstat(kStarterLines, &lines) == 0 && S_ISREG(lines.st_mode);
 }
 
 ReferenceConfinement confinement_from(const Json& json) {
@@ -119,11 +126,13 @@ Permissions reference_permissions(const std::vector<std::string>& readable, bool
 }
 
 int become_reference_process() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A starter is there for all threads of its parent, and outlives the one that made it, whose end this signal would
+  // tell. It needs none here: its lines are in a file, so it waits for no one.
+  const bool starter = lines_are_in_a_file();
+  if (!starter) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const ReferenceConfinement confinement = confinement_from(Json::parse(read_line(kReferenceSocket)));
-  if (::getppid() != confinement.parent) return static_cast<int>(ExitCode::environment);
-  // A starter is there for all threads of its parent, and outlives the one that made it.
-  if (confinement.starter) ::prctl(PR_SET_PDEATHSIG, 0);
+  if (::getppid() != confinement.parent || starter != confinement.starter)
+    return static_cast<int>(ExitCode::environment);
   ::syscall(SYS_close_range, static_cast<unsigned>(last_descriptor(confinement) + 1), ~0U, 0U);
   if (::chdir("/") != 0) return static_cast<int>(ExitCode::environment);
   // A file that it could make in spite of everything stays empty.

@@ -57,7 +57,6 @@ std::vector<TunableValues> some_points(const Candidate& candidate, const Problem
 
 TEST_CASE("a finished plan does on every shape what the template's does at that point, for every template") {
   std::size_t points = 0;
-  int tried = 0, shorter = 0;
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     const auto problem = instance_of(entry.name, {});
     for (const CandidateFile& file : problem->templates) {
@@ -73,13 +72,10 @@ TEST_CASE("a finished plan does on every shape what the template's does at that 
         const Candidate read = parse_candidate("k.cu", codegen::emit_kernel(*problem, candidate)).value();
         REQUIRE(to_json(read.plan) == to_json(finished));
         REQUIRE(read.tunables == point);
-        ++tried;
-        shorter += finished.launches.size() < candidate.plan.launches.size() ? 1 : 0;
       }
     }
   }
-  CHECK(tried > 60);
-  CHECK(shorter > 2);
+  CHECK(points > 1'000);  // of which a day has one of 23
 }
 
 TEST_CASE("a launch that the point never does is left out, with what it alone uses") {
