@@ -38,6 +38,22 @@ std::optional<DrawnName> drawn_name(const std::string& name) {
   return std::nullopt;
 }
 
+/// How many different values there are; nearly all inputs that are counted are indices of a table, so their values are close
+/// together, and marking them takes a tenth of the time of sorting them.
+std::int64_t distinct_count(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(values);
+  const std::uint64_t range = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least);
+  // A mark is a byte here, a value eight: what is marked takes at most as much memory as the values.
+  if (range >= values.size() * sizeof(std::int64_t)) {
+    std::ranges::sort(values);
+    return static_cast<std::int64_t>(values.size() - std::ranges::unique(values).size());
+  }
+  std::vector<std::uint8_t> found(range + 1);
+  for (const std::int64_t value : values) found[static_cast<std::size_t>(value - least)] = 1;
+  return std::accumulate(found.begin(), found.end(), std::int64_t{0});
+}
+
 /// An integer input as it is drawn under the timed distribution of a workload.
 struct DrawnIntegers {
   DrawnName name;
@@ -53,8 +69,7 @@ struct DrawnIntegers {
       case Figure::used:
         return std::ranges::count_if(values, [](std::int64_t length) { return length > 0; });
       case Figure::distinct:
-        std::ranges::sort(values);
-        return static_cast<std::int64_t>(values.size() - std::ranges::unique(values).size());
+        return distinct_count(std::move(values));
     }
     AK_ASSERT(false, "every figure has a value");
   }

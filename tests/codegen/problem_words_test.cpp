@@ -181,6 +181,12 @@ TEST_CASE("formulas take drawn lengths: the mean of draws, and the least for a f
       "used_lengths + 1000 * distinct_lengths";  // no length is 0, and a thousand leave out none
   CHECK(work_of(*sample.instantiate(), sample.instantiate()->workloads[1])->flops ==
         Approx(1000 + 1000 * 100).epsilon(0.01));
+  // These are too far apart to be marked; a quarter are full lengths.
+  sample.json["definition"]["inputs"]["lengths"]["draw"] = "lengths(1000000)";
+  sample.json["flops"] = "distinct_lengths";
+  const double apart = work_of(*sample.instantiate(), sample.instantiate()->workloads[1])->flops;
+  CHECK(apart < 760);
+  CHECK(apart > 740);
   sample.json["flops"] = "sum_x";
   CHECK_THAT(reading_error(sample),
              Catch::Contains("'x' is not an integer input that is drawn by lengths or offsets"));
