@@ -66,8 +66,17 @@ std::optional<std::string> code_of_elf(std::string_view image) {
 using emulator::Token;
 using emulator::TokenKind;
 
-bool is_mark(const Token& token, std::string_view mark) {
-  return token.kind == TokenKind::punctuation && token.text == mark;
+/// What a hash needs of a token: programs have tens of thousands, and they are gone through several times.
+struct Piece {
+  explicit Piece(const Token& token) : text(token.text), kind(token.kind), glued(token.glued) {}
+
+  std::string_view text;
+  TokenKind kind;
+  bool glued;
+};
+
+bool is_mark(const Piece& piece, char mark) {
+  return piece.kind == TokenKind::punctuation && piece.text.size() == 1 && piece.text.front() == mark;
 }
 
 /// Tokens of PTX that make up its program: without comments, source locations and debug sections. Where those
@@ -127,9 +136,9 @@ class ProgramTokens {
     if (!accept(TokenKind::punctuation, "{")) return;
     for (int depth = 1; depth > 0;) {
       if (ahead_.kind == TokenKind::end || ahead_.kind == TokenKind::bad) return;  // next() says so
-      const Token token = take();
-      depth += is_mark(token, "{") ? 1 : 0;
-      depth -= is_mark(token, "}") ? 1 : 0;
+      const Piece piece(take());
+      depth += is_mark(piece, '{') ? 1 : 0;
+      depth -= is_mark(piece, '}') ? 1 : 0;
     }
   }
 
@@ -138,27 +147,27 @@ class ProgramTokens {
 };
 
 /// The name of the variable in global memory that the statement declares; empty for any other statement.
-std::string_view global_variable(std::span<const Token> statement) {
-  if (statement.front().kind != TokenKind::dotted || !is_mark(statement.back(), ";")) return {};
+std::string_view global_variable(std::span<const Piece> statement) {
+  if (statement.front().kind != TokenKind::dotted || !is_mark(statement.back(), ';')) return {};
   bool global = false;
   std::string_view name;
-  for (const Token& token : statement) {
-    if (is_mark(token, ",")) return {};  // several in one statement
-    if (is_mark(token, "=") || is_mark(token, ";") || is_mark(token, "[")) break;
+  for (const Piece& token : statement) {
+    if (is_mark(token, ',')) return {};  // several in one statement
+    if (is_mark(token, '=') || is_mark(token, ';') || is_mark(token, '[')) break;
     global = global || (token.kind == TokenKind::dotted && token.text == "global");
     if (token.kind == TokenKind::word) name = token.text;
   }
   return global ? name : std::string_view();
 }
 
-bool is_header(const Token& token) {
+bool is_header(const Piece& token) {
   return token.kind == TokenKind::dotted &&
          (token.text == "version" || token.text == "target" || token.text == "address_size");
 }
 
 /// Where the statement that begins at `first` ends. The braces of an initializer belong to its declaration; others
 /// end a statement: bodies of functions, and what remains of vector operands declares nothing.
-std::size_t end_of_statement(std::span<const Token> tokens, std::size_t first) {
+std::size_t end_of_statement(std::span<const Piece> tokens, std::size_t first) {
   // `.version 9.0`, `.target sm_90a` and `.address_size 64` end where the next directive begins.
   if (is_header(tokens[first])) {
     std::size_t end = first + 1;
@@ -167,14 +176,14 @@ std::size_t end_of_statement(std::span<const Token> tokens, std::size_t first) {
   }
   bool initializer = false;
   for (std::size_t i = first; i < tokens.size(); ++i) {
-    initializer = initializer || is_mark(tokens[i], "=");
-    if (is_mark(tokens[i], ";")) return i + 1;
-    if (!initializer && (is_mark(tokens[i], "{") || is_mark(tokens[i], "}"))) return i + 1;
+    initializer = initializer || is_mark(tokens[i], '=');
+    if (is_mark(tokens[i], ';')) return i + 1;
+    if (!initializer && (is_mark(tokens[i], '{') || is_mark(tokens[i], '}'))) return i + 1;
   }
   return tokens.size();
 }
 
-void append(std::string& code, const Token& token) {
+void append(std::string& code, const Piece& token) {
   if (!token.glued) code.push_back(' ');
   if (token.kind == TokenKind::dotted) code.push_back('.');
   const bool quoted = token.kind == TokenKind::string;
@@ -190,9 +199,9 @@ class Uses {
     counts_[name] = 0;
     first_letters_[static_cast<unsigned char>(name.front())] = true;
   }
-  void count(std::span<const Token> tokens) {
+  void count(std::span<const Piece> tokens) {
     if (counts_.empty()) return;
-    for (const Token& token : tokens) {
+    for (const Piece& token : tokens) {
       if (token.kind != TokenKind::word || !first_letters_[static_cast<unsigned char>(token.text.front())])
         continue;
       if (const auto found = counts_.find(token.text); found != counts_.end()) ++found->second;
@@ -206,11 +215,11 @@ class Uses {
 };
 
 struct Statement {
-  std::span<const Token> tokens;
+  std::span<const Piece> tokens;
   std::string_view variable;  ///< that it declares in global memory
 };
 
-std::vector<Statement> statements_of(std::span<const Token> tokens) {
+std::vector<Statement> statements_of(std::span<const Piece> tokens) {
   std::vector<Statement> statements;
   for (std::size_t first = 0, end = 0; first < tokens.size(); first = end) {
     end = end_of_statement(tokens, first);
@@ -221,7 +230,7 @@ std::vector<Statement> statements_of(std::span<const Token> tokens) {
 }
 
 /// Constants of the source, tunables among them, become variables even where nothing reads them.
-std::string without_unused_variables(std::span<const Token> tokens, std::size_t text_bytes) {
+std::string without_unused_variables(std::span<const Piece> tokens, std::size_t text_bytes) {
   const std::vector<Statement> statements = statements_of(tokens);
   Uses uses;
   for (const Statement& statement : statements)
@@ -231,7 +240,7 @@ std::string without_unused_variables(std::span<const Token> tokens, std::size_t 
   code.reserve(text_bytes);
   for (const auto& [words, variable] : statements) {
     if (!variable.empty() && uses.of(variable) == 1) continue;
-    for (const Token& token : words) append(code, token);
+    for (const Piece& token : words) append(code, token);
     code.push_back('\n');
   }
   return code;
@@ -241,10 +250,10 @@ std::string without_unused_variables(std::span<const Token> tokens, std::size_t 
 std::optional<std::string> code_of_ptx(std::string_view text) {
   if (text.find(".version") == text.npos || text.find(".target") == text.npos) return std::nullopt;
   ProgramTokens source(text);
-  std::vector<Token> tokens;
+  std::vector<Piece> tokens;
   for (Token token = source.next(); token.kind != TokenKind::end; token = source.next()) {
     if (token.kind == TokenKind::bad) return std::nullopt;
-    tokens.push_back(token);
+    tokens.emplace_back(token);
   }
   return without_unused_variables(tokens, text.size());
 }

@@ -128,8 +128,8 @@ std::optional<Precision> lowest_of(std::string_view name, std::span<const std::s
 /// A word of PTX with the dotted words behind it, blanks or not: opcodes, wherever they are, and special registers.
 struct DottedWord {
   std::string_view name;
-  std::vector<std::string_view> suffixes;
-  int line = 0;  ///< 1-based
+  std::span<const std::string_view> suffixes;  ///< until the next word is read
+  int line = 0;                                ///< 1-based
 
   [[nodiscard]] std::string text() const {
     return suffixes.empty() ? std::string(name) : fmt::format("{}.{}", name, fmt::join(suffixes, "."));
@@ -143,13 +143,15 @@ class DottedWords {
 
   /// Nothing when the text is over, or is not PTX from there on: `bad()`.
   std::optional<DottedWord> next() {
+    suffixes_.clear();
     while (token_.kind != emulator::TokenKind::word) {
       if (token_.kind == emulator::TokenKind::end || bad()) return std::nullopt;
       token_ = lexer_.next();
     }
     DottedWord word{.name = token_.text, .suffixes = {}, .line = token_.line};
     for (token_ = lexer_.next(); token_.kind == emulator::TokenKind::dotted; token_ = lexer_.next())
-      word.suffixes.push_back(token_.text);
+      suffixes_.push_back(token_.text);
+    word.suffixes = suffixes_;
     return word;
   }
   [[nodiscard]] bool bad() const { return token_.kind == emulator::TokenKind::bad; }
@@ -159,6 +161,7 @@ class DottedWords {
  private:
   emulator::Lexer lexer_;
   emulator::Token token_;
+  std::vector<std::string_view> suffixes_;
 };
 
 Outcome refused(std::string message) {
