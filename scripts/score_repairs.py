@@ -156,10 +156,12 @@ def attempts(folder, name):
 
 
 def approach(folder, name, variant):
-    """The words of the program for how a kernel of the database works."""
+    """The words of the program for how a kernel of the database works; it ends with an error where the kernel is wrong."""
     command = [live.PROGRAM, "explain", str(variant), "--db", str(folder / f"{name}.db"), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=live.environment(folder, 0))
-    return json.loads(done.stdout)["approach"] if done.returncode == 0 else None
+    if not done.stdout:
+        raise SystemExit(f"{name}: {done.stderr.strip()}")
+    return json.loads(done.stdout)["approach"]
 
 
 def notes(folder):
