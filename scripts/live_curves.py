@@ -32,22 +32,33 @@ TEMPLATES = pathlib.Path(os.environ.get("ALPHAKERNEL_TEMPLATES", ROOT / "templat
 ENDS_S = 20  # after an interrupt: the session writes what it has
 
 
+def copy_problem(folder, run):
+    """The problem of a run without its kernels."""
+    copy = folder / "problems" / run["name"]
+    shutil.copytree(TEMPLATES / run["algorithm"], copy)
+    for kernel in copy.glob("*.cu"):
+        if not kernel.name.startswith("reference"):
+            kernel.unlink()
+    return copy
+
+
+def write_session(folder, run, evaluations, device):
+    """A session of the run's problem, that asks through NAME.box and goes on as soon as there are answers."""
+    session = {"problem": f"problems/{run['name']}", "model": f"mailbox:{run['name']}.box", "proposer": "llm",
+               "mailbox_wait": "session", "unaudited": True, "max_evaluations": evaluations}
+    session |= {key: run[key] for key in ("name", "params", "shape") if key in run}
+    session |= {"device": device, "arch": "sm_90a"} if device == "emulator" else {"device": device}
+    (folder / f"{run['name']}.json").write_text(json.dumps({"runs": [session]}, indent=1))
+
+
 def prepare(folder, manifest, device):
     """Problems without kernels, and a session of each."""
     (folder / "problems").mkdir(parents=True)
     shutil.copy(manifest, folder / "manifest.json")
     plan = json.loads(manifest.read_text())
     for run in plan["runs"]:
-        copy = folder / "problems" / run["name"]
-        shutil.copytree(TEMPLATES / run["algorithm"], copy)
-        for kernel in copy.glob("*.cu"):
-            if not kernel.name.startswith("reference"):
-                kernel.unlink()
-        session = {"problem": f"problems/{run['name']}", "model": f"mailbox:{run['name']}.box", "proposer": "llm",
-                   "mailbox_wait": "session", "unaudited": True, "max_evaluations": 3 * plan["answers"]}
-        session |= {key: run[key] for key in ("name", "params", "shape") if key in run}
-        session |= {"device": device, "arch": "sm_90a"} if device == "emulator" else {"device": device}
-        (folder / f"{run['name']}.json").write_text(json.dumps({"runs": [session]}, indent=1))
+        copy_problem(folder, run)
+        write_session(folder, run, 3 * plan["answers"], device)
 
 
 def names(folder):
@@ -59,10 +70,10 @@ def environment(folder, gpu):
                 ALPHAKERNEL_CACHE=str(folder / "cache"), ALPHAKERNEL_TEMPLATES=str(TEMPLATES))
 
 
-def on_each_gpu(folder, gpus, seconds, command_of):
+def on_each_gpu(folder, gpus, seconds, command_of, chosen=None):
     """One problem at a time on each GPU; what is not done in time is interrupted and goes on in the next round."""
     waiting, deadline = queue.Queue(), time.monotonic() + seconds
-    for name in names(folder):
+    for name in names(folder) if chosen is None else chosen:
         waiting.put(name)
 
     def work(gpu):
