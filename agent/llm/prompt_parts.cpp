@@ -8,6 +8,7 @@
 
 #include "agent/llm/quoting.h"
 #include "codegen/problem/tensor_text.h"
+#include "codegen/source/mutation_branches.h"
 #include "core/device/floor.h"
 #include "core/plan/device_headers.h"
 
@@ -53,6 +54,18 @@ std::string tensors_text(const ProblemInstance& problem) {
   return text;
 }
 
+/// Where none is timed by itself: what the problem is checked on there, of which the largest are timed.
+std::string checked_text(const PromptSubject& subject) {
+  std::string text = "- the largest of those that it is checked on:\n";
+  std::size_t shown = 0;
+  for (const Workload& workload : subject.problem->workloads) {
+    const bool here = subject.device.kind != DeviceKind::emulator || workload.tier == WorkloadTier::emulator;
+    if (workload.has(WorkloadRole::check) && here && ++shown <= kMaxWorkloads)
+      text += fmt::format("  - `{}`: {}\n", workload.name, axes_text(workload.axes));
+  }
+  return text;
+}
+
 std::string workloads_text(const PromptSubject& subject) {
   std::string text;
   std::size_t shown = 0;
@@ -64,7 +77,7 @@ std::string workloads_text(const PromptSubject& subject) {
       text += fmt::format("; the device needs {} at least ({})", time_text(floor.time.value()), floor.reason);
     text += '\n';
   }
-  return text.empty() ? "- the largest of those that it is checked on\n" : text;
+  return text.empty() ? checked_text(subject) : text;
 }
 
 bool has_weights(const Definition& definition) {
@@ -202,12 +215,14 @@ std::string system_prompt(const PromptSet& prompts, const PromptSubject& subject
   std::string text =
       prompts.text("system") + "\n" + prompts.text("contract") + "\n" +
       prompts.fill("device_headers", {{"headers", device_header_index()}}) + "\n" +
-      prompts.fill("problem", {{"name", problem.definition.name},
-                               {"description", fitted(problem.definition.description, kDescriptionTokens)},
-                               {"tensors", tensors_text(problem)},
-                               {"workloads", workloads_text(subject)},
-                               {"tolerance", tolerance_text(problem.tolerance)},
-                               {"reference", fitted(problem.reference_text(), kReferenceTokens)}}) +
+      prompts.fill(
+          "problem",
+          {{"name", problem.definition.name},
+           {"description", fitted(problem.definition.description, kDescriptionTokens)},
+           {"tensors", tensors_text(problem)},
+           {"workloads", workloads_text(subject)},
+           {"tolerance", tolerance_text(problem.tolerance)},
+           {"reference", fitted(codegen::without_mutations(problem.reference_text()), kReferenceTokens)}}) +
       "\n" + (has_weights(problem.definition) ? prompts.text("weights") + "\n" : "") +
       prompts.fill("device", {{"device", device_text(subject)}});
   if (!subject.lessons.empty())

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/device_headers.h"
 #include "core/plan/include_scan.h"
+#include "core/source_names.h"
 #include "shim_files.h"
 
 namespace ak::codegen {
@@ -132,11 +133,12 @@ std::string insert_constants(const std::string& file_name, const std::string& so
   const std::string code = blank_comments_and_strings(blank_device_headers(head));
   const bool macros_first =
       code.find("AK_") != std::string::npos || code.find("ALPHAKERNEL") != std::string::npos;
-  return fmt::format("{}#line 1 \"{}\"\n{}{}{}{}{}#line {} \"{}\"\n{}", macros_first ? constants.macros : "",
-                     file_name, with_device_headers(head, headers, file_name),
+  return fmt::format("{}#line 1 \"{}\"\n{}{}{}{}#line 1 \"{}\"\n{}#line {} \"{}\"\n{}",
+                     macros_first ? constants.macros : "", file_name,
+                     with_device_headers(head, headers, file_name),
                      head.empty() || head.back() == '\n' ? "" : "\n", dtype_headers(constants, includes),
-                     macros_first ? "" : constants.macros, constants.declarations, last_line + 1, file_name,
-                     source.substr(split));
+                     macros_first ? "" : constants.macros, kConstantsFile, constants.declarations,
+                     last_line + 1, file_name, source.substr(split));
 }
 
 TranslationUnit make_unit(std::string file_name, std::string source, const Arch& arch) {

@@ -31,7 +31,10 @@ struct KindInfo {
 // unintended side effects").
 constexpr KindInfo kKinds[] = {
     {FaultKind::out_of_bounds, "out_of_bounds", "out-of-bounds", Shape::access, Status::memory_error,
-     Gate::memory_checker, "compare the index with the tensor's extent before the access"},
+     Gate::memory_checker,
+     "correct the offset, or compare it with the extent of the tensor (of dynamic shared memory: "
+     "shared_bytes of "
+     "the launch) before the access"},
     {FaultKind::misaligned, "misaligned", "misaligned", Shape::access, Status::memory_error,
      Gate::memory_checker, "an access of n bytes needs an address that is a multiple of n"},
     {FaultKind::uninitialized_read, "uninitialized_read", "uninitialised", Shape::access,
@@ -41,7 +44,7 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::read_only, "read_only", "forbidden", Shape::access, Status::memory_error, Gate::input_hash,
      "inputs, constants and parameters must not be written"},
     {FaultKind::shared_race, "shared_race", "shared memory race", Shape::two_participants, Status::race,
-     Gate::race_detector, "put a barrier between the two accesses"},
+     Gate::race_detector, "put a barrier between the two accesses, or let them use different bytes"},
     {FaultKind::global_race, "global_race", "global memory race", Shape::two_participants, Status::race,
      Gate::race_detector, "put a barrier between the two accesses, or let one thread own these bytes"},
     {FaultKind::global_conflict, "global_conflict", "conflict between blocks", Shape::two_participants,
@@ -49,7 +52,9 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::barrier_divergence, "barrier_divergence", "divergent barrier", Shape::event, Status::hang,
      Gate::barrier_checker, "every thread of the block must reach the same barrier"},
     {FaultKind::async_pending, "async_pending", "use of a pending asynchronous copy", Shape::two_participants,
-     Status::race, Gate::race_detector, "wait for the copy, and synchronise, before its destination is used"},
+     Status::race, Gate::race_detector,
+     "wait for the copy (a wait that leaves groups pending may leave this one), and synchronise, before its "
+     "destination is used"},
     {FaultKind::missing_proxy_fence, "missing_proxy_fence", "missing fence between proxies",
      Shape::two_participants, Status::race, Gate::race_detector,
      "execute fence.proxy.async (after mbarrier.init: fence.mbarrier_init) between the write and the "

@@ -90,11 +90,10 @@ std::optional<Outcome> check_launch_types(const ResolvedLaunch& launch, const Ke
   for (std::size_t i = 0; i < types.size(); ++i) {
     const ArgumentKind kind = kind_of(launch.arguments[i]);
     if (std::find(kind.accepted.begin(), kind.accepted.end(), types[i]) != kind.accepted.end()) continue;
-    return fault(
-        Gate::argument_types, Status::invalid_candidate,
-        fmt::format(
-            "{}: argument {} is {}, but the kernel's parameter is {}; {} is for a parameter that is {}",
-            launch.kernel, i, kind.words, types[i], kind.words, kind.cuda));
+    return fault(Gate::argument_types, Status::invalid_candidate,
+                 fmt::format("{}: args[{}] is {}, but parameter {} of the kernel is {} in PTX; {} is for a "
+                             "parameter that is {}",
+                             launch.kernel, i, kind.words, i + 1, types[i], kind.words, kind.cuda));
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/source_names.h"
 #include "core/text/suggest.h"
 #include "runtime/build/ptxas_facts.h"
 
@@ -50,8 +51,29 @@ std::string severity_of(std::string_view words) {
   if (const std::size_t number = words.find(" #"); number != std::string_view::npos)
     words = words.substr(0, number);
   if (words == "error" || words == "catastrophic error" || words == "internal error") return "error";
-  if (words == "warning") return "warning";
+  if (words == "warning" || words == "note") return std::string(words);
   return {};
+}
+
+/// What NVRTC says of an error below it: which arguments a call has, and why a function does not take them.
+constexpr std::array<std::string_view, 2> kExplanations{"argument types are: ", "object type is: "};
+
+std::string_view explanation_in(std::string_view line) {
+  const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  const bool explains =
+      std::ranges::any_of(kExplanations, [&](std::string_view start) { return text.starts_with(start); });
+  return explains ? text : std::string_view();
+}
+
+void explain_further(std::vector<Diagnostic>& found, std::string_view text) {
+  if (found.empty() || found.back().severity != "error") return;
+  found.back().message = sanitize(fmt::format("{}; {}", found.back().message, text), kMaxMessageLength);
+}
+
+/// Constants that the harness declares for tunables and params: of one that is not used there is nothing to say.
+bool is_of_constants(const Diagnostic& diagnostic) {
+  return diagnostic.severity == "warning" &&
+         diagnostic.message.find(fmt::format("({} line ", kConstantsFile)) != std::string::npos;
 }
 
 // "FILE(LINE): error #20-D: MESSAGE".
@@ -106,7 +128,13 @@ std::vector<Diagnostic> parse_compile_log(std::string_view log, std::string_view
     auto diagnostic = parse_located(lines[i], file_name);
     if (diagnostic && diagnostic->line > 0) diagnostic->column = column_after(lines, i);
     if (!diagnostic) diagnostic = parse_unlocated(lines[i]);
-    if (!diagnostic) continue;
+    if (const auto explanation = explanation_in(lines[i]); !diagnostic && !explanation.empty())
+      explain_further(found, explanation);
+    if (!diagnostic || is_of_constants(*diagnostic)) continue;
+    if (diagnostic->severity == "note") {
+      explain_further(found, diagnostic->message);
+      continue;
+    }
     diagnostic->message = sanitize(diagnostic->message, kMaxMessageLength);
     found.push_back(std::move(*diagnostic));
   }

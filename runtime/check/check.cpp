@@ -75,8 +75,8 @@ class OutputComparison {
         fmt::format("on workload {}, distribution {}", record.workload, record.distribution);
     if (result_.unwritten > 0) {
       return fmt::format(
-          "{}: {} was never written (it still holds the harness's {} pattern) {}; {} of {} elements "
-          "unwritten",
+          "{}: {} was never written, or with the bits that outputs are filled with before (the harness's {} "
+          "pattern) {}; {} of {} elements unwritten",
           problem, name(result_.first_unwritten), info(layout_.dtype).floating ? "NaN" : "poison", where,
           result_.unwritten, result_.count);
     }

@@ -164,12 +164,43 @@ class DottedWords {
   std::vector<std::string_view> suffixes_;
 };
 
-Outcome refused(std::string message) {
-  return {.status = Status::invalid_candidate,
-          .stage = StageId::resources,
-          .message = std::move(message),
-          .diagnostics = {},
-          .gate = Gate::precision};
+/// Where the source has what a line of PTX does; of inlined code the place that it was inlined into, which is the
+/// candidate's own.
+struct SourcePlace {
+  std::string file;
+  int line = 0;  ///< 0: not known
+};
+SourcePlace source_of(const emulator::Module& module, int ptx_line) {
+  for (const emulator::Function& function : module.functions) {
+    const auto found = std::ranges::find(function.instructions, ptx_line, &emulator::Instruction::ptx_line);
+    if (found == function.instructions.end() || found->location >= module.locations.size()) continue;
+    emulator::SourceLocation place = module.locations[found->location];
+    // Bounded: a cycle of a hostile program must end.
+    for (std::size_t i = 0; place.inlined_at < module.locations.size() && i < module.locations.size(); ++i)
+      place = module.locations[place.inlined_at];
+    if (place.file < module.files.size()) return {module.files[place.file], place.line};
+  }
+  return {};
+}
+SourcePlace source_of(std::string_view ptx, int ptx_line) {
+  const auto module = emulator::parse(ptx);
+  return module ? source_of(module.value(), ptx_line) : SourcePlace{};
+}
+
+std::string words(int ptx_line, const SourcePlace& place) {
+  const std::string_view file = std::string_view(place.file).substr(place.file.rfind('/') + 1);
+  return place.line == 0 ? fmt::format("PTX line {}", ptx_line)
+                         : fmt::format("PTX line {}, {} line {}", ptx_line, file, place.line);
+}
+
+Outcome refused(std::string message, const SourcePlace& place = {}) {
+  Outcome outcome{.status = Status::invalid_candidate,
+                  .stage = StageId::resources,
+                  .message = std::move(message),
+                  .diagnostics = {},
+                  .gate = Gate::precision};
+  if (place.line > 0) outcome.diagnostics.push_back({"error", outcome.message, place.line, 0});
+  return outcome;
 }
 
 /// An instruction in a format that is lower than `least`, whatever it works on.
@@ -179,9 +210,12 @@ std::optional<Outcome> find_lower_format(const ProblemInstance& problem, Precisi
   while (const auto word = words_of_ptx.next()) {
     const auto found = lowest_of(word->name, word->suffixes);
     if (!found || *found <= least) continue;
-    return refused(fmt::format(
-        "the program computes in {} ({} at PTX line {}), but tensors and parameters of {} ask for {}",
-        words(*found), word->text(), word->line, problem.definition.name, words(least)));
+    const SourcePlace place = source_of(ptx, word->line);
+    return refused(
+        fmt::format("the program computes in {} ({} at {}), but tensors and parameters of {} ask for {}",
+                    words(*found), word->text(), words(word->line, place), problem.definition.name,
+                    words(least)),
+        place);
   }
   if (!words_of_ptx.bad()) return std::nullopt;
   return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
@@ -197,15 +231,18 @@ std::optional<Outcome> find_narrowed_data(const ProblemInstance& problem, const 
                                module.error().line, module.error().message));
   const auto use = find_narrowed_use(module.value(), format);
   if (!use) return std::nullopt;
-  const std::string where = use->narrowed_by.empty() ? std::string()
-                                                     : fmt::format(" that {} at PTX line {} shortened",
-                                                                   use->narrowed_by, use->narrowed_line);
-  return refused(
-      fmt::format("the program computes with data{} ({} at PTX line {}), but inputs of {} ask for {}", where,
-                  use->used_by, use->used_line, problem.definition.name,
-                  words(format.wide                 ? Precision::fp64
-                        : format.mantissa_bits < 23 ? Precision::tf32
-                                                    : Precision::fp32)));
+  const SourcePlace narrowed = source_of(module.value(), use->narrowed_line),
+                    used = source_of(module.value(), use->used_line);
+  const std::string where =
+      use->narrowed_by.empty()
+          ? std::string()
+          : fmt::format(" that {} at {} shortened", use->narrowed_by, words(use->narrowed_line, narrowed));
+  return refused(fmt::format("the program computes with data{} ({} at {}), but inputs of {} ask for {}",
+                             where, use->used_by, words(use->used_line, used), problem.definition.name,
+                             words(format.wide                 ? Precision::fp64
+                                   : format.mantissa_bits < 23 ? Precision::tf32
+                                                               : Precision::fp32)),
+                 narrowed.line > 0 ? narrowed : used);
 }
 
 }  // namespace

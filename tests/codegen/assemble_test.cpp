@@ -48,6 +48,8 @@ TEST_CASE("constants follow the last include, and line numbers stay the candidat
   CHECK(include < constant);
   CHECK(contains(text, "#define AK_BLOCK 64"));
   CHECK(contains(text, "#line 3 \"mine.cu\"\n__global__ void k() {}"));
+  CHECK(contains(text, "#line 1 \"tunables_and_params\"\n"));
+  CHECK(text.find("tunables_and_params") < constant);
 }
 
 TEST_CASE("params and fixed axes are constants too, dtypes are types with their header") {

@@ -113,8 +113,8 @@ std::vector<Planted> wrong_ends() {
        kLargeSharedPlan},
       {"a 32-bit argument for a 64-bit parameter",
        kernel(kCorrectBody),
-       {Status::invalid_candidate, "argument 3 is i32"},
-       {Status::invalid_candidate, "argument 3 is i32"},
+       {Status::invalid_candidate, "args[3] is i32"},
+       {Status::invalid_candidate, "args[3] is i32"},
        kNarrowPlan},
   };
 }

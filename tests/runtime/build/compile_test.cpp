@@ -169,6 +169,28 @@ TEST_CASE("errors carry line and column of the candidate") {
   CHECK(result.cubin.empty());
 }
 
+TEST_CASE("an error says which arguments a call has, and why a function does not take them") {
+  const auto result = build(
+      "template <class T> __device__ void put(T* to, int x) { *to = x; }\n"
+      "__global__ void k(float* x) {\n  float a[4];\n  put(x, a);\n}\n");
+  REQUIRE(result.outcome.diagnostics.size() == 1);
+  const Diagnostic& error = result.outcome.diagnostics.front();
+  CHECK(error.line == 4);
+  CHECK(error.message.find("; argument types are: (float *, float [4])") != std::string::npos);
+  CHECK(error.message.find("argument #2 does not match parameter") != std::string::npos);
+}
+
+TEST_CASE("a warning about a constant that the harness declares is none of the candidate's") {
+  const std::string log =
+      "tunables_and_params(3): warning #177-D: variable \"BLOCK\" was declared but never referenced\n"
+      "k.cu(7): warning #177-D: variable \"x\" was declared but never referenced\n"
+      "tunables_and_params(4): error: expected an expression\n";
+  const auto found = parse_compile_log(log, "k.cu");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].message == "expected an expression (tunables_and_params line 4)");
+  CHECK(found[1].line == 7);
+}
+
 TEST_CASE("warnings of a kernel that builds are kept, ptxas's report is not") {
   const auto result = build("extern \"C\" __global__ void k(int* x) { int unused; x[0] = 1; }\n");
   REQUIRE(result.outcome.status == Status::ok);

@@ -90,7 +90,7 @@ TEST_CASE("a 32-bit argument for a 64-bit parameter is refused with its index an
   const auto result = evaluate(*evaluator, ak::test::make_candidate("add.cu", plan, kAdd));
   CHECK(result.outcome.status == Status::invalid_candidate);
   CHECK(result.outcome.stage == StageId::resources);
-  CHECK_THAT(result.outcome.message, Catch::Contains("argument 3 is i32") && Catch::Contains("u64"));
+  CHECK_THAT(result.outcome.message, Catch::Contains("args[3] is i32") && Catch::Contains("u64"));
 }
 
 TEST_CASE("a missing argument is refused with both counts") {
