@@ -299,6 +299,16 @@ Diagnostic diagnostic_of(const Program& program, const Finding& finding, std::st
       .details = to_json(program, finding, own_file).dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
+/// What may repair it. No barrier helps where threads meet at one statement.
+std::string_view advice_on(const Program& program, const Finding& finding) {
+  const bool race = finding.kind == FaultKind::shared_race || finding.kind == FaultKind::global_race;
+  if (race && finding.other && finding.first.write && finding.other->write &&
+      same_line(program, finding.first.op, finding.other->op))
+    return "let one thread own these bytes: both execute this statement; in a loop, a barrier after it may "
+           "be missing";
+  return info_of(finding.kind).advice;
+}
+
 }  // namespace
 
 void Findings::add(Finding finding, std::uint64_t times) {
@@ -344,7 +354,7 @@ Json to_json(const Program& program, const Finding& finding, const std::string& 
             {"detail", finding.detail},
             {"calls", calls_to_json(program, finding.first.op, finding.calls, own_file)},
             {"times", finding.times},
-            {"advice", info_of(finding.kind).advice},
+            {"advice", advice_on(program, finding)},
             {"message", describe(program, finding, own_file)}};
   if (finding.other) json["other"] = to_json(program, *finding.other, own_file);
   return json;
@@ -360,7 +370,7 @@ Outcome to_outcome(const Program& program, const Findings& findings, StageId sta
                   .gate = info_of(findings.all().front().kind).gate};
   for (const Finding& finding : findings.all()) {
     const std::string message =
-        describe(program, finding, own_file) + ". To do: " + std::string(info_of(finding.kind).advice);
+        describe(program, finding, own_file) + ". To do: " + std::string(advice_on(program, finding));
     outcome.diagnostics.push_back(diagnostic_of(program, finding, "error", message, own_file));
   }
   for (const Finding& note : findings.notes())

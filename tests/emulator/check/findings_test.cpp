@@ -184,6 +184,20 @@ TEST_CASE("the first finding decides the outcome and all are diagnostics", "[fin
   CHECK(outcome.diagnostics[1].severity == "error");
 }
 
+TEST_CASE("threads that write the same bytes in one statement are told that no barrier helps", "[findings]") {
+  const Program program = program_with_lines();
+  Finding own = race();
+  own.first.write = true;
+  REQUIRE(own.other);
+  own.other->op = own.first.op;
+  own.other->write = true;
+  Findings findings(program);
+  findings.add(own);
+  const std::string message = to_outcome(program, findings, StageId::check).message;
+  CHECK_THAT(message, Catch::Contains("let one thread own these bytes"));
+  CHECK_THAT(message, !Catch::Contains("put a barrier between"));
+}
+
 TEST_CASE("every kind of fault has a name, a sentence and a status of a failed candidate", "[findings]") {
   const Program program = program_with_lines();
   for (int i = 0; i <= static_cast<int>(FaultKind::invalid_operand); ++i) {
