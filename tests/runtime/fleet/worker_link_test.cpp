@@ -148,6 +148,38 @@ TEST_CASE("a worker that is killed again and again, with another in its place, l
   CHECK_FALSE(evaluator->wait_any(std::chrono::steady_clock::now()));
 }
 
+TEST_CASE("one of two that claim an address gets it, and those that share listen there meanwhile") {
+  const Fleet fleet;
+  const auto is_taken = [&] {
+    try {
+      static_cast<void>(claim_address(fleet.address));
+      return false;
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::environment);
+      CHECK_THAT(error.what(),
+                 Catch::Contains(to_string(fleet.address)) && Catch::Contains("the port is taken"));
+      return true;
+    }
+  };
+  FileDescriptor claim = claim_address(fleet.address);
+  CHECK(is_taken());
+  CHECK_THROWS_WITH(connect_to(fleet.address), Catch::Contains("refused"));  // it takes no worker itself
+  FileDescriptor one = listen_on(fleet.address, true), other = listen_on(fleet.address, true);
+  CHECK(is_taken());
+  const FileDescriptor worker = connect_to(fleet.address);
+  FileDescriptor accepted;
+  CHECK(testing::in_the_end([&] {
+    for (const FileDescriptor* listening : {&one, &other})
+      if (!accepted) accepted = accept_at(*listening);
+    return bool(accepted);
+  }));
+  claim.reset();
+  CHECK(is_taken());
+  one.reset();
+  other.reset();
+  CHECK_FALSE(is_taken());  // though a connection of before is open
+}
+
 TEST_CASE("a worker outlives its controller, and serves the next one") {
   const Fleet fleet;
   const auto worker = fleet.worker();
