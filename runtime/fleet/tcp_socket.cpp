@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -116,6 +117,17 @@ FileDescriptor accept_at(const FileDescriptor& listening) {
   FileDescriptor socket(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (socket) set(socket, IPPROTO_TCP, TCP_NODELAY);
   return socket;
+}
+
+std::string peer_of(const FileDescriptor& connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(connection.get(), generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return host.data();
 }
 
 FileDescriptor connect_to(const FleetAddress& address) {

@@ -29,6 +29,9 @@ struct FleetAddress {
 /// A connection that waits at a listening socket; none where it has gone again. Never blocks.
 [[nodiscard]] FileDescriptor accept_at(const FileDescriptor& listening);
 
+/// The address of who is at the other end of a connection, without its port; empty where it has gone.
+[[nodiscard]] std::string peer_of(const FileDescriptor& connection);
+
 /// A connected socket. Throws Error(environment) with the system's reason.
 [[nodiscard]] FileDescriptor connect_to(const FleetAddress& address);
 

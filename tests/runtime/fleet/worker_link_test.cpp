@@ -230,6 +230,34 @@ TEST_CASE("a worker of another protocol gets a refusal that says so, and the pla
   CHECK(next->receive(deadline) == R"({"role":"device"})");
 }
 
+TEST_CASE("who comes again and again without the token is noted by its address, and then counted") {
+  const Fleet fleet;
+  const fs::path wrong = fleet.folder / "wrong";
+  write_file_atomically(wrong, "fedcba9876543210fedcba9876543210");
+  fs::permissions(wrong, fs::perms::owner_read | fs::perms::owner_write);
+  const FleetToken token(wrong);
+  const ChildErrors errors;
+  const StartedChild child = start_child(fleet.listening(), &errors);
+  int times = 0;
+  CHECK(testing::in_the_end([&] {
+    try {
+      SecureStream stream(connect_to(fleet.address), token, SecureStream::End::worker,
+                          testing::out_of_patience());
+      ++times;
+      stream.send_all(R"({"protocol": 1})", testing::out_of_patience());
+      static_cast<void>(stream.receive(testing::out_of_patience()));
+    } catch (const Error&) {
+    }
+    return errors.text().find("10 connections from 127.0.0.1") != std::string::npos;
+  }));
+  ::kill(child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
+  CHECK(times >= 10);
+  const std::string said = errors.text(), once = "a connection from 127.0.0.1 to " + to_string(fleet.address);
+  CHECK_THAT(said, Catch::Contains(once + " was turned away: "));
+  CHECK(std::ranges::count(said, '\n') <= 4);  // of each reason the first time, and the tenth
+}
+
 TEST_CASE("what stands for a worker ends as that has ended, and else as having lost its connection") {
   const struct {
     const char* last;
