@@ -262,6 +262,37 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
                         "variant_id HAVING count(*) > 1)") == "0\r\n");
 }
 
+/// A model that answers without a kernel once `answer` is there, and again once `again` is.
+std::string model_that_waits(const Night& night) {
+  const std::string folder = night.box.folder.path().string();
+  return night.box.write("model.sh",
+                         "cd " + folder +
+                             "; cat > /dev/null; wanted=answer; [ -e answered ] && wanted=again\n"
+                             "while [ ! -e $wanted ]; do sleep 0.02; done; touch answered; echo none\n");
+}
+
+TEST_CASE("tokens of an answer without a kernel are in the status while the next one is awaited") {
+  Night night;
+  night.box.write("config.json",
+                  Json{{"llm_commands",
+                        {{"slow", {{"argv", {"sh", model_that_waits(night)}}, {"environment", {"PATH"}}}}}}}
+                      .dump());
+  const ProgramResult start =
+      night.session({"start", "--algorithm", "vector_add", "--shape", "N=1000", "--device", "emulator",
+                     "--arch", "sm_80", "--proposer", "llm", "--model", "command:slow", "--max-evaluations",
+                     "3", "--output", (night.box.folder / "k.cu").string()});
+  INFO(start.out << start.err);
+  REQUIRE(start.exit_code == 0);
+  CHECK(in_the_end([&] { return night.evaluated() >= 1; }));
+  CHECK(night.status()["tokens"] == 0);
+  night.box.write("answer", "");
+  CHECK(in_the_end([&] { return night.status()["tokens"] > 0; }));
+  CHECK(night.status()["state"] == "running");
+  night.box.write("again", "");
+  static_cast<void>(night.session({"stop", "1"}));
+  CHECK(in_the_end([&] { return night.status()["state"] != "running"; }));
+}
+
 TEST_CASE("a session whose process was killed is called so, and resumes") {
   Night night;
   const std::vector<std::string> arguments{AK_PROGRAM,
