@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -34,6 +35,10 @@ std::string_view file_problem(const std::string& file) {
   constexpr unsigned long kMinBlocks = 16;
   if (disk.f_bavail < kMinBlocks)
     return "; the disk is full: free some space, what was committed before is safe";
+  rlimit files = {};
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
+    return "; the size of files is limited here (ulimit -f): raise that limit, what was committed before is "
+           "safe";
   return "";
 }
 

@@ -2,6 +2,7 @@
 #include "tools/guarded_main.h"
 
 #include <CLI/Error.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -22,9 +23,16 @@ int unexpected(const std::exception& error) {
   return static_cast<int>(output_lost ? ExitCode::output : ExitCode::internal_error);
 }
 
+/// Beyond a limit on the size of files (ulimit -f) the signal would end the program in the middle of its work: with a
+/// handler the write fails instead, as on a full disk. Programs that this one starts have the default again.
+void fail_at_the_limit_of_files() {
+  std::signal(SIGXFSZ, [](int) {});
+}
+
 }  // namespace
 
 int guarded_main(const std::function<int()>& body) {
+  fail_at_the_limit_of_files();
   try {
     const int code = body();
     // A full disk behind stdout must not look like success.

@@ -195,7 +195,8 @@ void BoardRunner::check_tasks() const {
       fail(ExitCode::bad_input, "{}: task '{}': {}", manifest_.file.string(), task.listed.name, error.what());
     } catch (const Error& error) {
       if (error.code() == ExitCode::usage || error.code() == ExitCode::bad_input)
-        fail(error.code(), "{}: task '{}': {}", manifest_.file.string(), task.listed.name, error.what());
+        fail(ExitCode::bad_input, "{}: task '{}': {}", manifest_.file.string(), task.listed.name,
+             error.what());
     }
   }
 }

@@ -73,6 +73,18 @@ std::string operator_name(const PackageEntry& entry, const ProblemInstance& prob
   return name;
 }
 
+/// What a plan's file says wrong is said with its place there.
+std::shared_ptr<const ProblemInstance> checked_problem(const PackageOrder& order, const PackageEntry& entry) {
+  try {
+    auto problem = instance_of(order, entry);
+    static_cast<void>(operator_name(entry, *problem));
+    return problem;
+  } catch (const Error& error) {
+    if (entry.place.empty() || error.code() != ExitCode::usage) throw;
+    fail(ExitCode::bad_input, "{}: {}", entry.place, error.what());
+  }
+}
+
 std::vector<Arch> targets_of(const PackageOrder& order, const ExportChoice& choice, const std::string& name) {
   if (!order.archs.empty()) return order.archs;
   if (!choice.stored)
@@ -274,7 +286,7 @@ std::vector<PackageEntry> without_kernel(PackageOrder& order) {
   std::vector<PackageEntry> missing;
   for (PackageEntry& entry : order.entries) {
     if (!entry.kernel.empty()) continue;
-    const auto problem = instance_of(order, entry);
+    const auto problem = checked_problem(order, entry);
     try {
       entry.kernel = best_variant_of(problem->definition.name, order.device, order.database);
     } catch (const Error& none) {

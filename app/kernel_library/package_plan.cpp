@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/sets/set_choice.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 
 namespace ak::app {
 namespace {
@@ -24,16 +25,16 @@ std::string param_text(const Json& value) {
   return value.dump();
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
-  fail(ExitCode::bad_input, "{}: {}; expected what `alphakernel library plan --json` writes", file.string(),
-       what);
+[[noreturn]] void refuse(const std::string& place, const std::string& what) {
+  fail(ExitCode::bad_input, "{}: {}; expected what `alphakernel library plan --json` writes", place, what);
 }
 
-PackageEntry entry_of(const std::filesystem::path& file, const Json& row) {
+PackageEntry entry_of(const std::string& place, const Json& row) {
   for (const char* key : {"operator", "algorithm"})
     if (!row.is_object() || !row.contains(key) || !row.at(key).is_string())
-      refuse(file, fmt::format("an operator has no text \"{}\"", key));
-  PackageEntry entry{.name = row.at("operator"), .kernel = "", .problem = row.at("algorithm")};
+      refuse(place, fmt::format("it has no text \"{}\"", key));
+  PackageEntry entry{
+      .name = row.at("operator"), .kernel = "", .problem = row.at("algorithm"), .place = place};
   if (const auto phase = row.find("phase"); phase != row.end() && phase->is_string())
     entry.phase = phase->get<std::string>();
   if (const auto params = row.find("params"); params != row.end() && params->is_object())
@@ -110,16 +111,16 @@ double weight_of(const PackageEntry& kernel, const std::vector<PackageEntry>& ke
 
 std::vector<PackageEntry> package_plan(const std::filesystem::path& file) {
   const Json json = try_parse_json(read_file(file));
-  if (!json.is_object() || json.value("format", "") != kFormat)
-    refuse(file, fmt::format("it is no \"{}\"", kFormat));
-  if (json.value("version", 1) != 1)
+  if (!says_format(json, kFormat)) refuse(file.string(), fmt::format("it is no \"{}\"", kFormat));
+  if (json.value("version", Json(1)) != Json(1))
     fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads 1: update AlphaKernel",
          file.string(), json.at("version").dump());
   if (!json.contains("operators") || !json.at("operators").is_array())
-    refuse(file, "it has no list \"operators\"");
+    refuse(file.string(), "it has no list \"operators\"");
   std::vector<PackageEntry> entries;
+  std::size_t number = 0;
   for (const Json& row : json.at("operators")) {
-    PackageEntry entry = entry_of(file, row);
+    PackageEntry entry = entry_of(fmt::format("{}: operators[{}]", file.string(), number++), row);
     if (entry.problem != kOther) add(entries, std::move(entry));
   }
   tell_apart(entries);

@@ -15,6 +15,7 @@ struct PackageEntry {
   std::string name;    ///< of the operator; empty: the definition's
   std::string kernel;  ///< as choose_kernel() takes it; empty: the best of a definition
   std::string problem = {};
+  std::string place = {};                          ///< in the plan's file, for messages; empty: it is of none
   std::string phase = {};                          ///< of the model's step, as the plan names it
   std::map<std::string, std::string> params = {};  ///< param -> the text of its flag
   std::vector<Json> axes = {};                     ///< the shapes that the plan names

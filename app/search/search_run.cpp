@@ -147,7 +147,10 @@ class RunReporter {
 
   void report_to(agent::LoopOptions& options) {
     options.on_progress = [this](const agent::Progress& progress) { show(progress); };
-    options.on_wait = [this](const agent::Progress& progress) { view_.update(progress); };
+    options.on_wait = [this](const agent::Progress& progress) {
+      view_.update(progress);
+      if (progress.tokens != noted_tokens_) note(progress);
+    };
     options.on_confirm = [this](std::string_view what) {
       view_.enter(SearchPhase::confirm, std::string(what));
     };
@@ -174,7 +177,12 @@ class RunReporter {
     if (progress.last) note_baseline(summary_, *run_.problem, progress.last->result);
     view_.set_baseline(summary_.baseline_ns, summary_.baseline_label);
     view_.update(progress);
-    if (run_.on_progress && !replaying()) run_.on_progress(progress, summary_);
+    note(progress);
+  }
+  void note(const agent::Progress& progress) {
+    if (!run_.on_progress || replaying()) return;
+    noted_tokens_ = progress.tokens;
+    run_.on_progress(progress, summary_);
   }
   void write(const Completed& best, const PredictedScore* predicted) {
     written_ = true;
@@ -189,6 +197,7 @@ class RunReporter {
   codegen::RunSummary& summary_;
   LiveView& view_;
   bool written_ = false;
+  std::int64_t noted_tokens_ = 0;  ///< that models had used when on_progress was called last
 };
 
 /// What ranks the candidates of the CPU device; said, since costs and predicted times are no measurements.

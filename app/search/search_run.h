@@ -80,7 +80,8 @@ struct SearchRun {
   RunJournal* journal = nullptr;              ///< of what is known already; null: none. Not owned
   std::chrono::milliseconds spent_before{0};  ///< agent::LoopOptions::spent_before
   agent::Progress spent = {};  ///< of its budgets, by earlier processes: see find_kernel_or_fall_back()
-  /// After every evaluation that is not replayed, with what is known of the baseline.
+  /// After every evaluation that is not replayed, and where models have used tokens since, with what is known of the
+  /// baseline.
   std::function<void(const agent::Progress&, const codegen::RunSummary&)> on_progress = {};
   /// When a verified kernel takes the lead, unless that is replayed.
   std::function<void(const Completed&)> on_new_best = {};

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 #include <sstream>
 
 #include "app/setup/program_paths.h"
@@ -117,6 +119,16 @@ PoolDevices read_launch(const JsonReader& entry, const std::filesystem::path&) {
   return found;
 }
 
+/// Another run there would take some of the workers, and so is named before anything is begun. What this process reads
+/// twice it claims once.
+std::shared_ptr<const FileDescriptor> claim_on(const runtime::FleetAddress& address) {
+  static std::map<std::string, std::weak_ptr<const FileDescriptor>> claims;
+  std::weak_ptr<const FileDescriptor>& known = claims[to_string(address)];
+  auto claim = known.lock();
+  if (!claim) known = claim = std::make_shared<const FileDescriptor>(runtime::claim_address(address));
+  return claim;
+}
+
 /// {"listen": "127.0.0.1:7777", "token_file": "token", "count": 4}: for each a process of ours that stands for the
 /// worker that connects to it.
 PoolDevices read_listen(const JsonReader& entry, const std::filesystem::path& folder) {
@@ -130,8 +142,7 @@ PoolDevices read_listen(const JsonReader& entry, const std::filesystem::path& fo
   }
   const std::filesystem::path token = std::filesystem::absolute(folder / entry.member("token_file").text());
   static_cast<void>(runtime::FleetToken(token));
-  // Another run there would take some of the workers, and so is named before anything is begun.
-  static_cast<void>(runtime::listen_on(address, false));
+  const auto claim = claim_on(address);
   std::vector<std::string> command = worker_command();
   command.insert(command.end(), {"--listen", to_string(address), "--token-file", token.string()});
   const std::string where = "a worker at " + to_string(address);
@@ -141,7 +152,7 @@ PoolDevices read_listen(const JsonReader& entry, const std::filesystem::path& fo
     found.places = cpu_devices(where, command, count);
   else
     found.places.assign(static_cast<std::size_t>(count), {.name = where, .worker_command = command});
-  for (DevicePlace& place : found.places) place.connects = true;
+  for (DevicePlace& place : found.places) place.connects = true, place.claim = claim;
   return found;
 }
 

@@ -202,7 +202,7 @@ Target choose_search_target(const std::string& device_flag, const std::string& p
   const bool falls_back = pool.cpu_fallback;
   try {
     if (!faults.empty() && (!falls_back || pool.places.empty()))
-      fail(ExitCode::environment, "{}", faults.front().why);
+      fail(ExitCode::environment, "{}: {}: {}", pool_file, faults.front().entry, faults.front().why);
     for (const PoolFault& fault : faults)
       print_stderr("note: {} of the pool is left out: {}\n", fault.entry, fault.why);
     return falls_back ? target_of_any(std::move(pool), arch_flag) : target_of(std::move(pool), arch_flag);

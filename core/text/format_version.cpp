@@ -30,6 +30,10 @@ Json up_to_date(const Format& format, Json json) {
   return json;
 }
 
+bool says_format(const Json& json, std::string_view format) {
+  return json.is_object() && json.value("format", Json()) == Json(format);
+}
+
 void set_version(const Format& format, Json& json) { json[std::string(format.key)] = format.current(); }
 
 }  // namespace ak

@@ -30,6 +30,9 @@ struct Format {
 /// format and both versions when it is newer than this program, or older than `oldest`.
 [[nodiscard]] Json up_to_date(const Format& format, Json json);
 
+/// Whether `json` is an object whose "format" is this text, as files have it whose version has another key.
+[[nodiscard]] bool says_format(const Json& json, std::string_view format);
+
 /// Writes the current version into an object.
 void set_version(const Format& format, Json& json);
 

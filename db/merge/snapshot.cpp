@@ -56,7 +56,7 @@ std::pair<fs::path, FileDescriptor> new_file(const fs::path& near) {
   while (true) {
     const fs::path file = near.parent_path() / (prefix_of(near) + random_name());
     FileDescriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!fd) fail(ExitCode::database, "cannot write {}: {}", file.string(), std::strerror(errno));
+    if (!fd) fail(ExitCode::database, "cannot write {}: {}", near.string(), std::strerror(errno));
     struct stat info = {};
     // A file system without locks has none to ask for either: nothing is removed there.
     if (::flock(fd.get(), LOCK_EX) != 0 || (::fstat(fd.get(), &info) == 0 && info.st_nlink > 0))
@@ -69,6 +69,15 @@ std::pair<fs::path, FileDescriptor> new_file(const fs::path& near) {
 Snapshot::Snapshot(const std::filesystem::path& of, const std::filesystem::path& near) {
   remove_left_behind(near);
   std::tie(file_, lock_) = new_file(near);
+  try {
+    fill(of);
+  } catch (...) {
+    remove_copy(file_);
+    throw;
+  }
+}
+
+void Snapshot::fill(const std::filesystem::path& of) const {
   Connection source(of, OpenMode::read_only);
   check_database(source, of);
   run(source, "VACUUM INTO :file", {{"file", file_.string()}});

@@ -20,6 +20,8 @@ class Snapshot {
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:
+  void fill(const std::filesystem::path& of) const;
+
   std::filesystem::path file_;
   FileDescriptor lock_;  ///< of the file, as long as it is in use
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/evaluation.h"
+#include "core/text/file.h"
 #include "runtime/fleet/device_calibrations.h"
 #include "runtime/reference/python_installation.h"
 
@@ -44,6 +45,8 @@ struct DevicePlace {
   std::vector<std::string> worker_command;  ///< as EvaluatorOptions::worker_command; empty: that one
   int ordinal = 0;                          ///< of the GPUs that its worker sees
   bool connects = false;  ///< a worker of somebody else's takes the place, and may be another each time
+  std::shared_ptr<const FileDescriptor> claim =
+      {};  ///< to the address where that connects; null: it does not
 
   /// A device of this machine, whose worker is this program's own.
   [[nodiscard]] bool own() const { return worker_command.empty(); }

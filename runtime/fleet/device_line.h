@@ -19,16 +19,17 @@ namespace ak::runtime {
 struct DeviceLine {
   DeviceLine(DevicePlace where, std::vector<std::string> argv, bool watched)
       : place(std::move(where)),
-        errors(place.own() || place.connects ? nullptr : std::make_unique<const ChildErrors>()),
+        errors(place.own() ? nullptr : std::make_unique<const ChildErrors>()),
         client(std::move(argv), watched, errors.get()),
         // A place that rests listens to nobody: a worker that connects must not have left when it listens again.
         breaker(place.connects ? kControllerAbsence / 2 : DeviceBreaker::kLongestRest) {}
 
   const DevicePlace place;
-  /// What a launcher, or another machine behind it, writes to its standard error; null: the worker is this program here.
+  /// What a launcher, or another machine behind it, writes to its standard error, or who waits for a worker that connects;
+  /// null: the worker is this program here.
   const std::unique_ptr<const ChildErrors> errors;
-  std::string half_line;  ///< of that, which was not shown yet
-  int shown_lines = 0;    ///< of that, since its worker was lost last
+  std::string half_line;        ///< of that, which was not shown yet
+  std::size_t shown_lines = 0;  ///< of that, since its worker was lost last
   DeviceClient client;
   std::shared_ptr<const DeviceFacts> device;  ///< null: its worker has not said yet which it is
   std::shared_ptr<const DeviceFacts>

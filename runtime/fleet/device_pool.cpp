@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kAbsence{10};
 // session can wait with its own patience (chosen).
 constexpr std::chrono::minutes kLongestAbsence{2};
 // Of a launcher until its worker is lost; more than any says before it gives up (chosen).
-constexpr int kMostErrorLines = 100;
+constexpr std::size_t kMostErrorLines = 100;
 constexpr std::size_t kMostOfLine = 4096;  // that has no end yet (chosen)
 // A waiting evaluator looks at its devices every second: after a longer gap nobody was waiting.
 constexpr std::chrono::seconds kGap{5};
@@ -55,21 +55,6 @@ std::vector<DevicePlace> own_devices(const EvaluatorOptions& options) {
 const DeviceFacts* find_ordinal(const std::vector<DeviceFacts>& devices, int ordinal) {
   const auto found = std::ranges::find(devices, ordinal, &DeviceFacts::ordinal);
   return found == devices.end() ? nullptr : &*found;
-}
-
-/// Another machine may write what it likes, without an end: so it neither fills a log nor reaches a terminal as it is.
-void show_errors(DeviceLine& line, bool has_ended = false) {
-  if (!line.errors) return;
-  std::string text = std::exchange(line.half_line, {}) + line.errors->take();
-  if (has_ended && !text.empty() && !text.ends_with('\n')) text += '\n';
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    if (line.shown_lines == kMostErrorLines) continue;
-    print_stderr("{}: {}\n", line.place.name, text.substr(begin, end - begin));
-    if (++line.shown_lines == kMostErrorLines)
-      print_stderr("note: what else {} says is not shown\n", line.place.name);
-  }
-  line.half_line = text.substr(begin, kMostOfLine);
 }
 
 /// What makes times comparable; clocks and power limits differ between GPUs of a model, and are stored.
@@ -132,6 +117,31 @@ void DevicePool::open(DeviceLine& line) {
   if (!pooled_) return settle(line, facts_);
   line.found = facts_;
   judge(line, line.client.calibrate(calibration_of(line)));
+}
+
+/// Another machine may write what it likes, without an end: so it neither fills a log nor reaches a terminal as it is.
+void DevicePool::show_errors(DeviceLine& line, bool has_ended) {
+  if (!line.errors) return;
+  std::string text = std::exchange(line.half_line, {}) + line.errors->take();
+  if (has_ended && !text.empty() && !text.ends_with('\n')) text += '\n';
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string said = text.substr(begin, end - begin);
+    if (line.place.connects) {
+      show_once(said);
+      continue;
+    }
+    if (line.shown_lines == kMostErrorLines) continue;
+    print_stderr("{}: {}\n", line.place.name, said);
+    if (++line.shown_lines == kMostErrorLines)
+      print_stderr("note: what else {} says is not shown\n", line.place.name);
+  }
+  line.half_line = text.substr(begin, kMostOfLine);
+}
+
+/// Which of the places at one address had the connection says nothing.
+void DevicePool::show_once(const std::string& note) {
+  if (said_.size() < kMostErrorLines && said_.insert(note).second) print_stderr("{}\n", note);
 }
 
 bool DevicePool::usable(const DeviceLine& line) const {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,8 @@ class DevicePool {
   void add_descriptors(std::vector<pollfd>& descriptors) const;
 
  private:
+  void show_errors(DeviceLine& line, bool has_ended = false);
+  void show_once(const std::string& note);
   void open_first();
   void open(DeviceLine& line);
   [[nodiscard]] bool usable(const DeviceLine& line) const;
@@ -100,6 +103,7 @@ class DevicePool {
   std::vector<CalibrationRecord> calibrated_;  ///< not reported yet
   TimePoint checked_, present_;                ///< when check_presence() ran last, and found a device
   std::string last_reason_ = "none has joined";
+  std::set<std::string> said_;  ///< notes of those who wait for workers that connect
 };
 
 }  // namespace ak::runtime

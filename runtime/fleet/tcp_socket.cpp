@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -35,9 +36,8 @@ Addresses addresses_of(const FleetAddress& address, int flags) {
   return {found, ::freeaddrinfo};
 }
 
-void set(const FileDescriptor& socket, int level, int option) {
-  const int on = 1;
-  ::setsockopt(socket.get(), level, option, &on, sizeof on);
+void set(const FileDescriptor& socket, int level, int option, int value = 1) {
+  ::setsockopt(socket.get(), level, option, &value, sizeof value);
 }
 
 FileDescriptor open_socket(const addrinfo& address) {
@@ -95,13 +95,39 @@ FileDescriptor listen_on(const FleetAddress& address, bool shared) {
     if (listening) return listening;
     reason = errno;
   }
+  if (reason == EADDRINUSE)
+    fail(ExitCode::environment,
+         "listening on {}: the port is taken, by another search or another program: end that first, or name "
+         "another port",
+         to_string(address));
   fail(ExitCode::environment, "listening on {}: {}", to_string(address), std::strerror(reason));
+}
+
+// Whoever listens alone has the port, also of two that ask at once. What has then stopped listening is still bound to
+// it, and lets in those alone that share it.
+FileDescriptor claim_address(const FleetAddress& address) {
+  FileDescriptor claim = listen_on(address, false);
+  set(claim, SOL_SOCKET, SO_REUSEPORT);
+  set(claim, SOL_SOCKET, SO_REUSEADDR, 0);
+  ::shutdown(claim.get(), SHUT_RD);
+  return claim;
 }
 
 FileDescriptor accept_at(const FileDescriptor& listening) {
   FileDescriptor socket(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (socket) set(socket, IPPROTO_TCP, TCP_NODELAY);
   return socket;
+}
+
+std::string peer_of(const FileDescriptor& connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(connection.get(), generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return host.data();
 }
 
 FileDescriptor connect_to(const FleetAddress& address) {

@@ -11,13 +11,14 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/error.h"
 #include "core/text/json.h"
+#include "core/text/print_stderr.h"
 #include "core/text/suggest.h"
 #include "runtime/fleet/byte_relay.h"
 #include "runtime/fleet/tcp_socket.h"
@@ -129,6 +130,32 @@ void serve(SecureStream& stream, std::vector<std::string> command) {
   if (const auto end = worker.end()) stream.send_last(end->dump(), steady_clock::now() + kGreetingLimit);
 }
 
+/// Notes who is turned away. Such a one comes again, several times a second: so the first time of each address is noted,
+/// and then powers of ten.
+class TurnedAway {
+ public:
+  explicit TurnedAway(std::string at) : at_(std::move(at)) {}
+
+  void note(std::string peer, const char* why) {
+    if (peer.empty() || times_.size() >= kMostPeers) peer = "elsewhere";
+    const int times = ++times_[{peer, why}];
+    if (times == 1)
+      print_stderr("note: a connection from {} to {} was turned away: {}\n", peer, at_, why);
+    else if (is_power_of_ten(times))
+      print_stderr("note: {} connections from {} to {} were turned away: {}\n", times, peer, at_, why);
+  }
+
+ private:
+  static constexpr std::size_t kMostPeers = 100;  // whoever has more addresses is one (chosen)
+  static bool is_power_of_ten(int number) {
+    while (number % 10 == 0) number /= 10;
+    return number == 1;
+  }
+
+  std::string at_;
+  std::map<std::pair<std::string, std::string>, int> times_;  ///< by address and reason
+};
+
 /// With which code the process ends that stands for a worker whose connection has ended. What the worker's end says of a
 /// lost connection is not believed: no candidate may have it for an excuse.
 int exit_code_after(const std::optional<std::string>& last) {
@@ -150,8 +177,9 @@ int await_worker(const FleetAddress& address, const std::filesystem::path& token
   std::signal(SIGPIPE, SIG_IGN);
   const FleetToken token(token_file);
   FileDescriptor listening = listen_on(address, true);
-  std::string said;  // who is turned away comes again
+  TurnedAway turned_away(to_string(address));
   while (auto socket = next_connection(listening)) {
+    const std::string peer = peer_of(*socket);
     try {
       const auto deadline = steady_clock::now() + kGreetingLimit;
       SecureStream stream(std::move(*socket), token, SecureStream::End::controller, deadline);
@@ -160,9 +188,7 @@ int await_worker(const FleetAddress& address, const std::filesystem::path& token
       const RelayEnd end = relay(stream, STDIN_FILENO, STDOUT_FILENO);
       return end == RelayEnd::local ? 0 : exit_code_after(stream.last());
     } catch (const Error& error) {
-      if (std::exchange(said, error.what()) != error.what())
-        std::fprintf(stderr, "note: a connection to %s was turned away: %s\n", to_string(address).c_str(),
-                     error.what());
+      turned_away.note(peer, error.what());
       if (!listening) return kExitConnectionLost;
     }
   }

@@ -120,6 +120,11 @@ std::uint64_t low_bits(int count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << std::max(0, count)) - 1;
 }
 
+std::uint64_t sign_extended(std::uint64_t number, int width) {
+  const int above = 64 - std::clamp(width, 1, 64);
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(number << above) >> above);
+}
+
 std::uint64_t mantissa_of(bool wide) { return low_bits(wide ? 52 : 23); }
 
 int mantissa_bits(const FloatPart& part) {

@@ -61,6 +61,8 @@ struct Word {
 inline constexpr int kMinIntegerBits = 4, kMaxIntegerBits = 16;
 
 [[nodiscard]] std::uint64_t low_bits(int count);  ///< 0 to 64
+/// The one way in which a number of `width` bits is kept: its sign in all bits above. -1 and 0xFFFFFFFF are one of 32.
+[[nodiscard]] std::uint64_t sign_extended(std::uint64_t number, int width);
 /// Bits of the float's mantissa that a part can hold at all.
 [[nodiscard]] std::uint64_t mantissa_of(bool wide);
 /// Bits of mantissa from the highest on that are there; the whole mantissa's number when all are.

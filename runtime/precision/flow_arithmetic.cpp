@@ -27,9 +27,15 @@ void add_integers(Step& step, const Word& a, const Word& b, bool subtract) {
   step.result(word);
 }
 
-std::optional<int> power_of_two(const Word& word) {
-  if (!word.is_constant() || !std::has_single_bit(word.constant)) return std::nullopt;
-  return std::countr_zero(word.constant);
+std::optional<int> power_of_two(const Word& word, int width) {
+  const std::uint64_t number = word.constant & low_bits(width);
+  if (!word.is_constant() || !std::has_single_bit(number)) return std::nullopt;
+  return std::countr_zero(number);
+}
+
+/// As it enters a product, which may be wider.
+std::uint64_t factor(const Step& step, const Word& word) {
+  return emulator::is_signed(step.type()) ? word.constant : word.constant & low_bits(step.width());
 }
 
 bool holds_kind(const Word& word, PartKind kind) {
@@ -41,12 +47,12 @@ Word product(Step& step, const Word& a, const Word& b) {
   if (a.known == Known::unset || b.known == Known::unset) return {};
   if (holds_kind(a, PartKind::integer) && holds_kind(b, PartKind::integer))
     step.use(*std::ranges::find(a.parts, PartKind::integer, &FloatPart::kind));
-  if (a.is_constant() && b.is_constant()) return Word::number(a.constant * b.constant);
+  if (a.is_constant() && b.is_constant()) return Word::number(factor(step, a) * factor(step, b));
   const Word& data = a.parts.empty() ? b : a;
   const Word& other = a.parts.empty() ? a : b;
   if (data.parts.empty() || !other.parts.empty()) return Word::unknown();
   const bool high = step.instruction.has("hi");
-  if (const auto shift = power_of_two(other))
+  if (const auto shift = power_of_two(other, step.width()))
     return {Known::varies, 0,
             moved(data.parts, high ? *shift - step.width() : *shift,
                   step.instruction.has("wide") ? 64 : step.width(), step.line())};
@@ -61,7 +67,7 @@ void multiply_add_integers(Step& step) {
 
 void divide_integers(Step& step) {
   const Word from = step.word(1), by = step.word(2);
-  const auto shift = power_of_two(by);
+  const auto shift = power_of_two(by, step.width());
   if (from.known == Known::unset || by.known == Known::unset) return;
   if (!shift) return step.result(unclear(step, from, by));
   const bool rest = step.instruction.opcode == "rem";

@@ -38,7 +38,10 @@ Word converted_float(const Step& step, const Word& from, Type to) {
 
 Word converted_integer(const Step& step, const Word& from, Type to, Type source) {
   const int bits = std::min(emulator::bits(to), emulator::bits(source));
-  Word word = from.is_constant() ? Word::number(from.constant & low_bits(bits)) : Word::unknown();
+  Word word = Word::unknown();
+  if (from.is_constant())
+    word = Word::number(emulator::is_signed(source) ? sign_extended(from.constant, bits)
+                                                    : from.constant & low_bits(bits));
   word.parts = masked(from.parts, low_bits(bits), step.line());
   return word;
 }

@@ -66,6 +66,7 @@ void load(Step& step) {
   Word stored = step.state.load(space, step.operand(1));
   const bool holds_floats = !stored.parts.empty();
   stored.parts = found_parts(stored, bits);
+  if (!emulator::is_signed(step.type())) stored.constant &= low_bits(bits);
   const bool half_of_one = bits == 16 && holds_floats && stored.parts.empty();
   const bool from_data = space == Space::global || space == Space::none || half_of_one;
   const Operand& to = step.operand(0);

@@ -94,10 +94,13 @@ Word FlowState::read(const Operand& operand) const {
   }
 }
 
-void FlowState::write(const Operand& operand, const Word& word) {
-  if (operand.kind == OperandKind::reg && join(registers_[function_][operand.index], word)) {
-    changed_ = true;
-    changed_at_[function_][operand.index] = now_;
+void FlowState::write(const Operand& operand, Word word) {
+  if (operand.kind == OperandKind::reg) {
+    word.constant = sign_extended(word.constant, emulator::bits(function().registers[operand.index].type));
+    if (join(registers_[function_][operand.index], word)) {
+      changed_ = true;
+      changed_at_[function_][operand.index] = now_;
+    }
   }
   if (operand.kind == OperandKind::pair && !operand.elements.empty()) write(operand.elements.front(), word);
 }

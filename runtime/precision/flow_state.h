@@ -42,7 +42,7 @@ class FlowState {
   void begin_round() { changed_ = false; }
 
   [[nodiscard]] Word read(const emulator::Operand& operand) const;
-  void write(const emulator::Operand& operand, const Word& word);
+  void write(const emulator::Operand& operand, Word word);
   /// A float that begins here, with all its bits. @param element tells results of one instruction apart.
   [[nodiscard]] FloatPart fresh(bool wide, std::uint32_t element = 0) const;
 

@@ -11,11 +11,11 @@ using emulator::Operand;
 using emulator::OperandKind;
 using emulator::Type;
 
-void add_sources(const FlowState& state, const Operand& operand, std::vector<Word>& words) {
+void add_sources(const Step& step, const Operand& operand, std::vector<Word>& words) {
   if (operand.kind == OperandKind::list) {
-    for (const Operand& element : operand.elements) add_sources(state, element, words);
+    for (const Operand& element : operand.elements) add_sources(step, element, words);
   } else if (operand.kind != OperandKind::address) {
-    words.push_back(state.read(operand));
+    words.push_back(step.read(operand));
   }
 }
 
@@ -37,8 +37,14 @@ bool is_short_integer(const FloatPart& part) {
 
 std::vector<Word> Step::sources(std::size_t first) const {
   std::vector<Word> words;
-  for (std::size_t i = first; i < count(); ++i) add_sources(state, operand(i), words);
+  for (std::size_t i = first; i < count(); ++i) add_sources(*this, operand(i), words);
   return words;
+}
+
+Word Step::read(const Operand& operand) const {
+  Word word = state.read(operand);
+  if (operand.kind == OperandKind::integer) word.constant = sign_extended(word.constant, width());
+  return word;
 }
 
 /// What is made of the launch's numbers alone is one of them.

@@ -21,9 +21,9 @@ struct Step {
 
   [[nodiscard]] std::size_t count() const { return instruction.operands.size(); }
   [[nodiscard]] const emulator::Operand& operand(std::size_t i) const { return instruction.operands[i]; }
-  [[nodiscard]] Word word(std::size_t i) const {
-    return i < count() ? state.read(operand(i)) : Word::unknown();
-  }
+  [[nodiscard]] Word word(std::size_t i) const { return i < count() ? read(operand(i)) : Word::unknown(); }
+  /// A number of the program's text as one of this instruction's width.
+  [[nodiscard]] Word read(const emulator::Operand& operand) const;
   [[nodiscard]] emulator::Type type() const { return types.empty() ? emulator::Type::b32 : types.back(); }
   [[nodiscard]] int width() const { return emulator::bits(type()); }
   [[nodiscard]] int line() const { return instruction.ptx_line; }

@@ -205,6 +205,7 @@ void limit_resources(std::size_t address_space_bytes, std::size_t file_bytes) {
   address_space_limit = address_space_bytes;
   std::set_new_handler(on_failed_new);
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS}) std::signal(signal, on_fatal_signal);
+  std::signal(SIGXFSZ, SIG_DFL);  // what runs away ends
   set_limit(RLIMIT_FSIZE, file_bytes);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // The sanitizers reserve terabytes of address space.

@@ -168,6 +168,9 @@ TEST_CASE("places that listen are for whichever workers connect, at a port that 
   const std::string free =
       std::to_string(runtime::port_of(runtime::listen_on({.host = "127.0.0.1", .port = "0"}, false)));
   const PoolDevices pool = pool_of(listening(free));
+  CHECK_THROWS_WITH(runtime::claim_address({.host = "127.0.0.1", .port = free}),
+                    Catch::Contains("127.0.0.1:" + free) && Catch::Contains("the port is taken"));
+  CHECK(pool_of(listening(free)).places[0].claim == pool.places[0].claim);
   REQUIRE(pool.places.size() == 2);
   CHECK(pool.places[0].connects);
   CHECK(pool.places[1].connects);

@@ -355,3 +355,31 @@ def get_init_inputs():
   CHECK(wrong.exit_code == code(ExitCode::bad_input));
   CHECK(wrong.err.find("is not Python: line 1") != std::string::npos);
 }
+
+TEST_CASE("what a plan says wrong of an operator is bad input of its file, with the place") {
+  Sandbox box;
+  const struct {
+    const char *wrong, *said;
+  } cases[] = {{R"({"operator": "up", "algorithm": "gem"})",
+                "operators[1]: unknown algorithm 'gem'; did you mean 'gemm'"},
+               {R"({"operator": "up", "algorithm": "gemm", "params": {"dtyp": "bf16"}})",
+                "operators[1]: gemm has no parameter"},
+               {R"({"operator": "up", "algorithm": "gemm", "params": {"dtype": "int3"}})", "operators[1]: "},
+               {R"({"operator": "not a name", "algorithm": "gemm"})",
+                "operators[1]: the operator's name 'not a name'"},
+               {R"({"operator": "up"})", "operators[1]: it has no text \"algorithm\""},
+               {"7", "operators[1]: it has no text \"operator\""}};
+  for (const auto& one : cases) {
+    const std::string plan = box.write(
+        "plan.json",
+        R"({"format": "alphakernel.library_plan", "operators": [{"operator": "down", "algorithm": "gemm"}, )" +
+            std::string(one.wrong) + "]}");
+    const ProgramResult result =
+        box.run({"library", "build", "--plan", plan, "--output", (box.folder / "package").string()});
+    INFO(one.wrong << "\n" << result.err);
+    CHECK(result.exit_code == code(ExitCode::bad_input));
+    CHECK_THAT(result.err, Catch::Contains("plan.json: " + std::string(one.said)));
+    CHECK(is_one_line(result.err));
+    CHECK_FALSE(box.exists("package.tune.json"));
+  }
+}

@@ -45,6 +45,13 @@ std::vector<std::vector<std::string>> reading_verbs(const Sandbox& box) {
           {"exchange", "export", output("exchange")}};
 }
 
+/// A verb that may write no file above so many KiB.
+ProgramResult run_limited(const Sandbox& box, std::uintmax_t kib, std::vector<std::string> words) {
+  words.insert(words.begin(),
+               {"/bin/sh", "-c", "ulimit -f $(($0 * 2)); exec \"$@\"", std::to_string(kib), AK_PROGRAM});
+  return run_program(words, box.environment);
+}
+
 }  // namespace
 
 TEST_CASE("every verb that reads opens the databases of older versions, and leaves them as they are") {
@@ -80,6 +87,32 @@ TEST_CASE("an upgrade says what it did, keeps a backup, and is done once") {
   CHECK_FALSE(box.exists("ak.db.schema-1.backup-2"));
   CHECK(box.run({"query", "searches"}).err.empty());
   CHECK(box.run({"db", "upgrade", (box.folder / "none.db").string()}).exit_code == code(ExitCode::bad_input));
+}
+
+TEST_CASE("a limit on the size of files ends an upgrade with an error, and leaves the database as it was") {
+  Sandbox box;
+  unpack(kRecorded[0], box);
+  const std::string file = (box.folder / "ak.db").string(), before = read_file(file);
+  const std::uintmax_t whole = before.size() / 1024;
+  for (const std::uintmax_t kib : {std::uintmax_t{4}, std::uintmax_t{40}, whole / 2, whole - 40}) {
+    const ProgramResult result = run_limited(box, kib, {"db", "upgrade", file});
+    INFO(kib << " KiB: " << result.err);
+    CHECK(result.exit_code == code(ExitCode::database));
+    CHECK_THAT(result.err, Contains(file) && Contains("ulimit -f") && !Contains("bug"));
+    CHECK((read_file(file) == before));
+    for (const fs::directory_entry& entry : fs::directory_iterator(box.folder.path()))
+      CHECK_THAT(entry.path().filename().string(), !Contains("backup"));
+  }
+  const ProgramResult exported = run_limited(box, 4, {"db", "export", (box.folder / "new.db").string()});
+  CHECK(exported.exit_code == code(ExitCode::database));
+  for (const fs::directory_entry& entry : fs::directory_iterator(box.folder.path()))
+    CHECK_THAT(entry.path().filename().string(), !Contains("new.db"));
+  const ProgramResult report =
+      run_limited(box, 4, {"best", "export", "--output", (box.folder / "best.json").string()});
+  CHECK(report.exit_code > 0);
+  CHECK(report.exit_code < 128);
+  CHECK_FALSE(box.exists("best.json"));
+  CHECK(box.run({"db", "upgrade", file}).exit_code == 0);
 }
 
 TEST_CASE("all doors show the same figures of a recorded search") {

@@ -227,12 +227,31 @@ class ConnectingWorker {
   pid_t pid_;
 };
 
+FleetAddress free_address() {
+  const FleetAddress any{.host = "127.0.0.1", .port = "0"};
+  return {.host = any.host, .port = std::to_string(runtime::port_of(runtime::listen_on(any, false)))};
+}
+
+TEST_CASE("of two searches that listen at one address the second evaluates nothing") {
+  PoolBox box;
+  box.token("token", 'r');
+  const FleetAddress address = free_address();
+  const FileDescriptor first_search = runtime::claim_address(address);
+  const std::string pool = box.pool(R"({"local": "emulator"}, {"listen": ")" + to_string(address) +
+                                    R"(", "token_file": "token", "device": "emulator"})");
+  const ProgramResult second =
+      box.run({"generate", "--algorithm", "vector_add", "--shape", "N=1000", "--pool", pool,
+               "--max-evaluations", "2", "--unaudited", "--output", (box.folder / "k.cu").string()});
+  CHECK(second.exit_code == code(ExitCode::environment));
+  CHECK_THAT(second.err, Catch::Contains("pool.json: devices[1]") && Catch::Contains(to_string(address)) &&
+                             Catch::Contains("the port is taken"));
+  CHECK(!fs::exists(box.folder / "k.cu"));
+}
+
 TEST_CASE("doctor --pool finds a worker that connects, and says who was turned away") {
   PoolBox box;
   const std::string right = box.token("token", 'r'), wrong = box.token("other", 'w');
-  const FleetAddress any{.host = "127.0.0.1", .port = "0"};
-  const FleetAddress address{.host = any.host,
-                             .port = std::to_string(runtime::port_of(runtime::listen_on(any, false)))};
+  const FleetAddress address = free_address();
   const std::string pool =
       box.pool(R"({"listen": ")" + to_string(address) + R"(", "token_file": "token", "device": "emulator"})");
   {

@@ -189,16 +189,17 @@ TEST_CASE("what is wrong with a session is reported before anything runs, and wh
        "max_minutes"},
       {R"({"budgets": {"steer": true}, "runs": [{"algorithm": "copy"}]})", ExitCode::bad_input,
        "give 'max_minutes'"},
-      {R"({"runs": [{"algorithm": "sofmax"}]})", ExitCode::usage, "did you mean 'softmax'"},
+      {R"({"runs": [{"algorithm": "sofmax"}]})", ExitCode::bad_input,
+       "night.json: search 'sofmax': unknown algorithm 'sofmax'; did you mean 'softmax'"},
       {R"({"runs": [{"algorithm": "copy", "params": {"dtype": "float77"}, )" + target + "}]}",
-       ExitCode::usage, "search 'copy'"},
-      {R"({"runs": [{"algorithm": "copy", "model": "antropic:x", )" + target + "}]}", ExitCode::usage,
+       ExitCode::bad_input, "search 'copy'"},
+      {R"({"runs": [{"algorithm": "copy", "model": "antropic:x", )" + target + "}]}", ExitCode::bad_input,
        "did you mean 'anthropic'"},
       {R"({"runs": [{"algorithm": "copy", "output": "a.cu", )" + target +
            R"(}, {"name": "two", "algorithm": "copy", "output": "a.cu", )" + target + "}]}",
-       ExitCode::usage, "another search writes"},
+       ExitCode::bad_input, "another search writes"},
       {R"({"runs": [{"algorithm": "copy", "device": "none", "arch": "sm_90a", "per_shape": true}]})",
-       ExitCode::usage, "search 'copy': --per-shape compares times: it needs a device"},
+       ExitCode::bad_input, "search 'copy': --per-shape compares times: it needs a device"},
       {R"({"budgets": {"min_free_mb": 1000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
        ExitCode::database, "MB free"},
       {R"({"budgets": {"least_free_mb": 2000000000}, "runs": [{"algorithm": "copy", )" + target + "}]}",
@@ -260,6 +261,37 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
         "0\r\n");
   CHECK(night.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm <> 'held_out' GROUP BY "
                         "variant_id HAVING count(*) > 1)") == "0\r\n");
+}
+
+/// A model that answers without a kernel once `answer` is there, and again once `again` is.
+std::string model_that_waits(const Night& night) {
+  const std::string folder = night.box.folder.path().string();
+  return night.box.write("model.sh",
+                         "cd " + folder +
+                             "; cat > /dev/null; wanted=answer; [ -e answered ] && wanted=again\n"
+                             "while [ ! -e $wanted ]; do sleep 0.02; done; touch answered; echo none\n");
+}
+
+TEST_CASE("tokens of an answer without a kernel are in the status while the next one is awaited") {
+  Night night;
+  night.box.write("config.json",
+                  Json{{"llm_commands",
+                        {{"slow", {{"argv", {"sh", model_that_waits(night)}}, {"environment", {"PATH"}}}}}}}
+                      .dump());
+  const ProgramResult start =
+      night.session({"start", "--algorithm", "vector_add", "--shape", "N=1000", "--device", "emulator",
+                     "--arch", "sm_80", "--proposer", "llm", "--model", "command:slow", "--max-evaluations",
+                     "3", "--output", (night.box.folder / "k.cu").string()});
+  INFO(start.out << start.err);
+  REQUIRE(start.exit_code == 0);
+  CHECK(in_the_end([&] { return night.evaluated() >= 1; }));
+  CHECK(night.status()["tokens"] == 0);
+  night.box.write("answer", "");
+  CHECK(in_the_end([&] { return night.status()["tokens"] > 0; }));
+  CHECK(night.status()["state"] == "running");
+  night.box.write("again", "");
+  static_cast<void>(night.session({"stop", "1"}));
+  CHECK(in_the_end([&] { return night.status()["state"] != "running"; }));
 }
 
 TEST_CASE("a session whose process was killed is called so, and resumes") {

@@ -24,6 +24,7 @@ struct SessionCommand {
   std::string home;   ///< merged into at the end
   std::string array;  ///< how many jobs
   app::Arguments sbatch_options;
+  std::vector<std::string> manifests;  ///< none: flags describe the search
 
   /// Of the database, whole.
   [[nodiscard]] std::filesystem::path file() const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "app/session/session_home.h"
@@ -23,6 +24,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a manifest says wrong of a search is bad input of that file.
+void check_as_written(const SessionCommand& common, std::size_t manifest,
+                      const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage || manifest >= common.manifests.size()) throw;
+    fail(ExitCode::bad_input, "{}: {}", common.manifests[manifest], error.what());
+  }
+}
+
 /// What is wrong with a session that others evaluate for: all but the devices, which are not here.
 void check_job(db::Session& session, const fs::path& database, DeviceKind kind) {
   db::Session here = session;
@@ -39,7 +51,7 @@ int start_job(db::Session session, const fs::path& database, const SessionComman
   app::check_sbatch_options(common.sbatch_options);
   const DeviceKind kind = app::take_devices(session);
   db::SessionStore store(database);
-  check_job(session, database, kind);
+  check_as_written(common, 0, [&] { check_job(session, database, kind); });
   const auto job_of = [&](RowId id) {
     return app::BatchJob{.database = database,
                          .session = id,
@@ -95,7 +107,8 @@ void print_array(const app::SessionArray& array, const std::string& job, const f
 }
 
 /// The kind of devices of all these sessions, which are checked.
-DeviceKind check_jobs(std::vector<db::Session>& queues, const fs::path& database) {
+DeviceKind check_jobs(std::vector<db::Session>& queues, const fs::path& database,
+                      const SessionCommand& common) {
   std::optional<DeviceKind> kind;
   for (db::Session& queue : queues) {
     const DeviceKind wanted = app::take_devices(queue);
@@ -103,7 +116,8 @@ DeviceKind check_jobs(std::vector<db::Session>& queues, const fs::path& database
       fail(ExitCode::usage,
            "{}: one array has the CPU device or GPUs, and its other manifests want the other", queue.name);
     kind = wanted;
-    check_job(queue, database, wanted);
+    check_as_written(common, static_cast<std::size_t>(&queue - queues.data()),
+                     [&] { check_job(queue, database, wanted); });
   }
   return *kind;
 }
@@ -115,7 +129,7 @@ int start_array(std::vector<db::Session> queues, const fs::path& database, const
   if (size > app::kMostArrayJobs)
     fail(ExitCode::usage, "{} jobs of an array, where {} are allowed", size, app::kMostArrayJobs);
   static_cast<void>(db::SessionStore(database));  // where `session status` looks for them
-  const DeviceKind kind = check_jobs(queues, database);
+  const DeviceKind kind = check_jobs(queues, database, common);
   const app::SessionArray array = app::next_array(database, static_cast<int>(size));
   const fs::path home = common.home.empty() ? database : fs::absolute(common.home).lexically_normal();
   const std::vector<db::Session> jobs = jobs_of(queues, wish.repeats, array, home);
@@ -171,10 +185,9 @@ std::vector<db::Session> queues_of_manifests(const app::Arguments& arguments, Se
             "Examples:\n  alphakernel session start night.json\n"
             "  alphakernel session start --algorithm softmax --arch h200 --max-minutes 60   # no manifest\n"
             "Manifests: docs/sessions.md\n");
-  std::vector<std::string> manifests;
   std::string outputs = ".";
   app.add_option(
-      "manifest", manifests,
+      "manifest", common.manifests,
       "a JSON file (docs/sessions.md); with --slurm several, a job each; none where --algorithm or "
       "--problem and other flags of `generate` describe one search");
   app.add_option("--output-folder,-o", outputs, "where kernels go (default: this folder)");
@@ -189,10 +202,10 @@ std::vector<db::Session> queues_of_manifests(const app::Arguments& arguments, Se
   add_database(app, common);
   std::vector<db::Session> queues;
   if (!parse(app, arguments)) return queues;
-  if (manifests.empty())
+  if (common.manifests.empty())
     fail(ExitCode::usage,
          "name a manifest, or the search with --algorithm or --problem and the flags of generate");
-  for (const std::string& manifest : manifests)
+  for (const std::string& manifest : common.manifests)
     queues.push_back(app::read_session_manifest(manifest, fs::absolute(outputs).lexically_normal()));
   return queues;
 }
@@ -233,7 +246,7 @@ int start_session(const app::Arguments& given) {
   if (!common.home.empty()) app::set_home(session, common.home, database);
   if (common.slurm) return start_job(std::move(session), database, common);
   db::SessionStore store(database);
-  app::check_session(session, database, read_search);
+  check_as_written(common, 0, [&] { app::check_session(session, database, read_search); });
   return launch(database, store.create(session), common);
 }
 

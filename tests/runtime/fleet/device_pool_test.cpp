@@ -268,6 +268,26 @@ TEST_CASE("what a launcher says is shown with its place, without escapes, and no
   CHECK(lines == 100);
 }
 
+TEST_CASE(
+    "what those say who wait at one address for workers is shown once, however often they are replaced") {
+  const testing::TemporaryFolder folder;
+  DevicePlace waiting{.name = "a worker that connects",
+                      .worker_command = {"/bin/sh", "-c", "echo 'note: turned away' >&2; exit 3"}};
+  waiting.connects = true;
+  const std::string printed = printed_by(folder / "printed", [&] {
+    DevicePool pool(options_of({kGood, waiting, waiting}));
+    auto& lines = pool.lines();
+    CHECK(testing::in_the_end([&] {
+      for (DeviceLine& line : lines) static_cast<void>(pool.ready(line));
+      pool.poll();
+      return lines[1].breaker.rests_until() > steady_clock::time_point{} &&
+             lines[2].breaker.rests_until() > steady_clock::time_point{};
+    }));
+  });
+  CHECK(printed.find("note: turned away\n") == printed.rfind("note: turned away\n"));
+  CHECK_THAT(printed, Catch::Contains("note: turned away\n"));
+}
+
 TEST_CASE("a worker that greets and never says what it sees is given up") {
   const testing::TemporaryFolder folder;
   DevicePlace place = test::place_of({.uuid = "GPU-1", .is_silent_at = {"describe"}}, folder.path());

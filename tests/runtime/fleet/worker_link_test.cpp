@@ -148,6 +148,38 @@ TEST_CASE("a worker that is killed again and again, with another in its place, l
   CHECK_FALSE(evaluator->wait_any(std::chrono::steady_clock::now()));
 }
 
+TEST_CASE("one of two that claim an address gets it, and those that share listen there meanwhile") {
+  const Fleet fleet;
+  const auto is_taken = [&] {
+    try {
+      static_cast<void>(claim_address(fleet.address));
+      return false;
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::environment);
+      CHECK_THAT(error.what(),
+                 Catch::Contains(to_string(fleet.address)) && Catch::Contains("the port is taken"));
+      return true;
+    }
+  };
+  FileDescriptor claim = claim_address(fleet.address);
+  CHECK(is_taken());
+  CHECK_THROWS_WITH(connect_to(fleet.address), Catch::Contains("refused"));  // it takes no worker itself
+  FileDescriptor one = listen_on(fleet.address, true), other = listen_on(fleet.address, true);
+  CHECK(is_taken());
+  const FileDescriptor worker = connect_to(fleet.address);
+  FileDescriptor accepted;
+  CHECK(testing::in_the_end([&] {
+    for (const FileDescriptor* listening : {&one, &other})
+      if (!accepted) accepted = accept_at(*listening);
+    return bool(accepted);
+  }));
+  claim.reset();
+  CHECK(is_taken());
+  one.reset();
+  other.reset();
+  CHECK_FALSE(is_taken());  // though a connection of before is open
+}
+
 TEST_CASE("a worker outlives its controller, and serves the next one") {
   const Fleet fleet;
   const auto worker = fleet.worker();
@@ -196,6 +228,34 @@ TEST_CASE("a worker of another protocol gets a refusal that says so, and the pla
   const auto next = connected(fleet);
   next->send_all(R"({"protocol": 1})", deadline);
   CHECK(next->receive(deadline) == R"({"role":"device"})");
+}
+
+TEST_CASE("who comes again and again without the token is noted by its address, and then counted") {
+  const Fleet fleet;
+  const fs::path wrong = fleet.folder / "wrong";
+  write_file_atomically(wrong, "fedcba9876543210fedcba9876543210");
+  fs::permissions(wrong, fs::perms::owner_read | fs::perms::owner_write);
+  const FleetToken token(wrong);
+  const ChildErrors errors;
+  const StartedChild child = start_child(fleet.listening(), &errors);
+  int times = 0;
+  CHECK(testing::in_the_end([&] {
+    try {
+      SecureStream stream(connect_to(fleet.address), token, SecureStream::End::worker,
+                          testing::out_of_patience());
+      ++times;
+      stream.send_all(R"({"protocol": 1})", testing::out_of_patience());
+      static_cast<void>(stream.receive(testing::out_of_patience()));
+    } catch (const Error&) {
+    }
+    return errors.text().find("10 connections from 127.0.0.1") != std::string::npos;
+  }));
+  ::kill(child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
+  CHECK(times >= 10);
+  const std::string said = errors.text(), once = "a connection from 127.0.0.1 to " + to_string(fleet.address);
+  CHECK_THAT(said, Catch::Contains(once + " was turned away: "));
+  CHECK(std::ranges::count(said, '\n') <= 4);  // of each reason the first time, and the tenth
 }
 
 TEST_CASE("what stands for a worker ends as that has ended, and else as having lost its connection") {
