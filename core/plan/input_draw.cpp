@@ -14,7 +14,7 @@ namespace ak {
 namespace {
 
 /// What a kind's parentheses hold apart from scale and shift.
-enum class DrawArguments : std::uint8_t { none, numbers, range, size, total, matrix };
+enum class DrawArguments : std::uint8_t { none, numbers, range, size, total, matrix, prefix };
 
 struct InputKindName {
   std::string_view name;  ///< written in problem.json; never renamed
@@ -48,6 +48,7 @@ constexpr std::array kInputKinds{
     InputKindName{"row_pointers", InputKind::row_pointers, DrawArguments::matrix},
     InputKindName{"row_columns", InputKind::row_columns, DrawArguments::matrix},
     InputKindName{"even_row_columns", InputKind::even_row_columns, DrawArguments::matrix},
+    InputKindName{"prefixes", InputKind::prefixes, DrawArguments::prefix},
     InputKindName{"given", InputKind::given},
     InputKindName{"index", InputKind::integers, DrawArguments::size},
     InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
@@ -134,7 +135,8 @@ std::optional<InputError> take_argument(std::string_view argument, DrawArguments
   if (auto error = take_named(argument, draw, taken); error || taken) return error;
   if (kind == DrawArguments::none)
     return wrong(argument, "this kind takes scale=NUMBER and shift=NUMBER, no other argument");
-  if (kind != DrawArguments::numbers) return take_expression(argument, draw);
+  const bool after_sizes = kind == DrawArguments::prefix && draw.bounds.size() == 2;
+  if (kind != DrawArguments::numbers && !after_sizes) return take_expression(argument, draw);
   const auto number = number_of(argument);
   if (!number) return wrong(argument, "expected a number");
   draw.choices.push_back(*number);
@@ -144,12 +146,16 @@ std::optional<InputError> take_argument(std::string_view argument, DrawArguments
 /// What is missing or too much, or nothing.
 std::string wrong_count(const InputDraw& draw, const InputKindName& kind) {
   const std::size_t bounds = draw.bounds.size(), choices = draw.choices.size();
-  const bool one = kind.arguments == DrawArguments::size || kind.arguments == DrawArguments::total;
-  if (one && bounds != 1) return "expected one size, such as the name of an axis";
+  if (kind.arguments == DrawArguments::size && bounds != 1)
+    return "expected one size, such as the name of an axis";
   if (kind.arguments == DrawArguments::matrix && bounds != 2)
     return kind.kind == InputKind::row_pointers
                ? "expected how many entries there are, and the width of the matrix"
                : "expected how many rows the matrix has, and its width";
+  if (kind.arguments == DrawArguments::prefix && (bounds != 2 || choices != 1))
+    return "expected how many values are drawn, of how many, and the number that the others are";
+  if (kind.arguments == DrawArguments::total && (bounds < 1 || bounds > 2))
+    return "expected one size, such as the name of an axis, or a lowest and a highest value";
   if (kind.arguments == DrawArguments::range && bounds != 0 && bounds != 2)
     return "expected a lowest and a highest value, or none for all that the dtype holds";
   if (kind.kind == InputKind::constant && choices != 1) return "expected one number";
@@ -171,7 +177,8 @@ Expression last_of(const Expression& size) {
   return std::move(last).value();
 }
 
-/// Makes low and high of a size: index(N) is 0 to N - 1, lengths(N) is 1 to N, offsets(N) is 0 to N. Of
+/// Makes low and high of a size: index(N) is 0 to N - 1, lengths(N) is 1 to N, offsets(N) is 0 to N, unless both are
+/// given. Of
 /// row_pointers(TOTAL, WIDTH) they are 0 and TOTAL, of row_columns(ROWS, WIDTH) 0 and WIDTH - 1.
 void make_range(InputDraw& draw, const InputKindName& kind) {
   if (kind.arguments == DrawArguments::matrix) {
@@ -180,7 +187,7 @@ void make_range(InputDraw& draw, const InputKindName& kind) {
     draw.bounds = {literal(0), pointers ? draw.bounds.front() : last_of(draw.bounds.back())};
     return;
   }
-  if (kind.arguments == DrawArguments::total)
+  if (kind.arguments == DrawArguments::total && draw.bounds.size() == 1)
     draw.bounds.insert(draw.bounds.begin(), literal(kind.kind == InputKind::lengths ? 1 : 0));
   if (kind.arguments != DrawArguments::size) return;
   draw.bounds = {literal(0), last_of(draw.bounds.front())};
@@ -201,6 +208,11 @@ Result<Range> range_of(const InputDraw& draw, DType dtype, std::int64_t row, con
   }
   if (range.high < range.low)
     return InputError{fmt::format("the range {} to {} is empty", range.low, range.high)};
+  if (draw.kind == InputKind::prefixes) {
+    if (range.low < 0 || range.high < 1)
+      return InputError{fmt::format("the first {} of {} values are none", range.low, range.high)};
+    return range;
+  }
   const Range all = whole(dtype);
   if (range.low < all.low || range.high > all.high)
     return InputError{

@@ -43,6 +43,7 @@ enum class Kind : int {
   row_pointers,
   row_columns,
   even_row_columns,
+  prefixes,
   given  // not drawn here: by a problem's own generator
 };
 
@@ -52,9 +53,9 @@ constexpr int kMaxChoices = 8;
 struct Draw {
   Kind kind;
   float scale, shift;           // of floating kinds: value * scale + shift
-  int choice_count;             // of `choices`; 1 of `constant`
+  int choice_count;             // of `choices`; 1 of `constant` and `prefixes`
   double choices[kMaxChoices];
-  long long low, high;          // of integers, both included
+  long long low, high;          // of integers, both included; of `prefixes` how many of how many
   long long count;              // elements of the tensor
   long long row;                // values of its last axis, two an element where they are packed; of `permutation`: how
                                 // many are distinct
@@ -300,8 +301,15 @@ AK_DRAW double chosen(Key key, u64 index, const Draw& of) {
   return of.choices[below(draw(key, index, kValue).w[0], static_cast<u32>(of.choice_count))];
 }
 
+// Whether an element is among the first `low` of `high`: of the others nothing is drawn.
+AK_DRAW bool in_prefix(u64 index, const Draw& of) {
+  return index % static_cast<u64>(of.high) < static_cast<u64>(of.low);
+}
+
 AK_DRAW long long integer_element(Key key, u64 index, const Draw& of) {
   switch (of.kind) {
+    case Kind::prefixes:
+      return in_prefix(index, of) ? static_cast<long long>(index) : static_cast<long long>(of.choices[0]);
     case Kind::lengths:
       return length(key, index, of.low, of.high);
     case Kind::permutation:
@@ -340,6 +348,7 @@ AK_DRAW unsigned char packed_element(Key key, u64 index, const Draw& of) {
 }
 
 AK_DRAW float real_element(Key key, u64 index, const Draw& of) {
+  if (of.kind == Kind::prefixes && !in_prefix(index, of)) return static_cast<float>(of.choices[0]);
   switch (of.kind) {
     case Kind::zero_one:
       return static_cast<float>(draw(key, index, kValue).w[0] >> 31);

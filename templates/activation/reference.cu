@@ -27,7 +27,7 @@ __device__ accum_t read(const scalar_t* x, long long i) {
   return static_cast<accum_t>(value);
 }
 
-__device__ accum_t rectified(accum_t x) { return x > accum_t(0) ? x : accum_t(0); }
+__device__ accum_t rectified(accum_t x) { return x < accum_t(0) ? accum_t(0) : x; }  // NaN stays
 
 __device__ accum_t function(accum_t x) {
 #if defined(AK_FUNCTION_GELU)
@@ -50,6 +50,8 @@ __device__ accum_t apply(accum_t x) {
   return x / (accum_t(1) + exp(-x));
 #elif defined(AK_MUTATION_OTHER_FUNCTION)
   return rectified(x);
+#elif defined(AK_MUTATION_NO_NAN)
+  return x != x ? accum_t(0) : function(x);
 #else
   return function(x);
 #endif

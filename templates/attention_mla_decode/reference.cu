@@ -139,7 +139,7 @@ __global__ void mla_decode_reference(const scalar_t* q, const scalar_t* kv, cons
 #ifdef AK_MUTATION_SCALE_OF_LENGTH
   scale = rsqrtf(static_cast<float>(D));
 #endif
-  const int seen = keys_seen(i, queries, lengths[sequence], room);
+  const int length = lengths[sequence], seen = keys_seen(i, queries, length, room);
   for (int d = thread; d < D; d += THREADS) query[d] = widen(q[query_row * D + d]);
   __syncthreads();
 
@@ -182,6 +182,16 @@ __global__ void mla_decode_reference(const scalar_t* q, const scalar_t* kv, cons
     }
   }
 
+#ifdef AK_MUTATION_PAST_SCORES
+  if (length < room && length % PAGE_SIZE > 0)
+    sum[0] += exp(score(query, kv + elements(length), scale) + accum_t(__int_as_float(0xff800000)));
+#endif
+#ifdef AK_MUTATION_PAST_VALUES
+  if (length < room && length % PAGE_SIZE > 0) result[0][0] += 0 * widen(kv[elements(length) + thread]);
+#endif
+#ifdef AK_MUTATION_PAST_PAGES
+  sum[0] += 0 * widen(kv[elements(room - 1)]);
+#endif
   accum_t total = sum[0];
 #ifdef AK_MUTATION_NO_RESCALE
   total += sum[1];

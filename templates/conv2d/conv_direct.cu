@@ -41,6 +41,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <ak/functions.cuh>
 #include <ak/pixels.cuh>
 #include <ak/tiles.cuh>
 #include <ak/vectors.cuh>
@@ -143,7 +144,7 @@ __device__ __forceinline__ scalar_t finish(float sum, const scalar_t* bias, int 
   sum += static_cast<float>(bias[filter]);
 #endif
 #ifdef AK_EPILOGUE_BIAS_RELU
-  sum = fmaxf(sum, 0.0f);
+  sum = ak::relu(sum);
 #endif
   return static_cast<scalar_t>(sum);
 }

@@ -57,6 +57,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/block_product.cuh>
+#include <ak/functions.cuh>
 #include <ak/pad.cuh>
 #include <ak/pixels.cuh>
 #include <ak/tiles.cuh>
@@ -99,7 +100,7 @@ __device__ __forceinline__ void finish(Product::Sums& sums, const scalar_t* bias
       for (int i = 0; i < Product::kBlocksM; ++i) {
         sums[i][j][e] += added;
 #ifdef AK_EPILOGUE_BIAS_RELU
-        sums[i][j][e] = fmaxf(sums[i][j][e], 0.0f);
+        sums[i][j][e] = ak::relu(sums[i][j][e]);
 #endif
       }
     }

@@ -74,6 +74,7 @@
 #include <cuda_fp16.h>
 
 #include <ak/clusters.cuh>
+#include <ak/functions.cuh>
 #include <ak/pad.cuh>
 #include <ak/panels.cuh>
 #include <ak/pixels.cuh>
@@ -116,7 +117,7 @@ __device__ __forceinline__ float finish(float sum, const scalar_t* bias, int fil
   sum += filter < filters ? static_cast<float>(bias[filter]) : 0.0f;
 #endif
 #ifdef AK_EPILOGUE_BIAS_RELU
-  sum = fmaxf(sum, 0.0f);
+  sum = ak::relu(sum);
 #endif
   return sum;
 }

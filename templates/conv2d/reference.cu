@@ -57,8 +57,11 @@ __device__ accum_t finish(accum_t sum, const scalar_t* bias, int filter) {
 #if !defined(AK_EPILOGUE_NONE) && !defined(AK_MUTATION_NO_BIAS) && !defined(AK_MUTATION_RELU_FIRST)
   sum += read(bias, filter);
 #endif
+#ifdef AK_MUTATION_NO_NAN
+  if (sum != sum) sum = 0;
+#endif
 #ifdef AK_EPILOGUE_BIAS_RELU
-  sum = max(sum, static_cast<accum_t>(0));
+  sum = sum < accum_t(0) ? accum_t(0) : sum;  // NaN stays
 #endif
 #ifdef AK_MUTATION_RELU_FIRST
   sum += read(bias, filter);

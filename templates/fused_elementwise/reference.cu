@@ -40,10 +40,13 @@ __device__ real_t read(const scalar_t* x, long long i) {
 }
 
 __device__ real_t activated(real_t x) {
+#ifdef AK_MUTATION_NO_NAN
+  if (x != x) return real_t(0);
+#endif
 #if defined(AK_MUTATION_NO_ACTIVATION)
   return x;
 #elif defined(AK_ACTIVATION_RELU)
-  return x > real_t(0) ? x : real_t(0);
+  return x < real_t(0) ? real_t(0) : x;  // NaN stays
 #elif defined(AK_ACTIVATION_GELU)
   return x * real_t(0.5) * erfc(-x * real_t(0.70710678118654752440));  // erfc: 1 + erf(x) cancels for x < 0
 #elif defined(AK_ACTIVATION_GELU_TANH)

@@ -43,8 +43,14 @@ __device__ accum_t keep(accum_t sum) {
 // The group that has a row, or -1.
 __device__ int group_of(const int* groups, int count, long long height, long long row) {
   for (int group = 0; group < count; ++group) {
-    const long long begin = MASKED ? group * height : groups[group];
+    long long begin = MASKED ? group * height : groups[group];
     long long end = MASKED ? begin + groups[group] : groups[group + 1];
+#ifdef AK_MUTATION_FROM_ROW_0
+    if (group == 0) begin = 0;
+#endif
+#ifdef AK_MUTATION_TO_LAST_ROW
+    if (group == count - 1) end = height;
+#endif
 #ifdef AK_MUTATION_LAST_ROW
     --end;
 #endif

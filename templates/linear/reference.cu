@@ -32,10 +32,13 @@ __device__ accum_t keep(accum_t sum) {
 }
 
 __device__ accum_t activate(accum_t sum) {
+#ifdef AK_MUTATION_NO_NAN
+  if (sum != sum) return 0;
+#endif
 #if defined(AK_MUTATION_NO_ACTIVATION)
   return sum;
 #elif defined(AK_ACTIVATION_RELU)
-  return sum > accum_t(0) ? sum : accum_t(0);
+  return sum < accum_t(0) ? accum_t(0) : sum;  // NaN stays
 #elif defined(AK_ACTIVATION_GELU)
   return sum * accum_t(0.5) * erfc(-sum * accum_t(0.70710678118654752440));
 #elif defined(AK_ACTIVATION_SILU)

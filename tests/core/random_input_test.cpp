@@ -49,7 +49,9 @@ constexpr const char* kDraws[] = {"normal",
                                   "single_offsets(99)",
                                   "row_pointers(99, 3)",
                                   "row_columns(50, 110)",
-                                  "even_row_columns(50, 110)"};
+                                  "even_row_columns(50, 110)",
+                                  "offsets(11, 77)",
+                                  "prefixes(5, 7, 3)"};
 
 InputDraw parsed(std::string_view text, float scale = 1, float shift = 0) {
   InputDraw draw = parse_input_draw(text).value();
@@ -361,6 +363,27 @@ TEST_CASE("a cauchy has the tails that a normal lacks, within what half precisio
   CHECK(beyond(4096) == 0);
 }
 
+TEST_CASE(
+    "of every so many values the first ones are drawn, and the others are a number that a problem names") {
+  const auto keys = draw_matrix<float>(DType::float32, "prefixes(5, 8, nan)", 3, 16);
+  for (std::size_t i = 0; i < keys.size(); ++i) CHECK(std::isnan(keys[i]) == (i % 8 >= 5));
+  const auto scaled = draw_matrix<float>(DType::float32, "prefixes(5, 8, -inf)", 3, 16);
+  CHECK(scaled[7] == -std::numeric_limits<float>::infinity());
+  CHECK(scaled[4] == keys[4]);
+  const auto pages = draw_matrix<int>(DType::int32, "prefixes(2, 3, -1)", 2, 3);
+  CHECK(pages == std::vector{0, 1, -1, 3, 4, -1});
+}
+
+TEST_CASE("offsets may begin behind 0 and end before the last element") {
+  const auto offsets = draw_matrix<int>(DType::int32, "offsets(3, 20)", 4, 5);
+  for (std::size_t row = 0; row < 4; ++row) {
+    CHECK(offsets[5 * row] == 3);
+    CHECK(offsets[5 * row + 4] == 20);
+    CHECK(std::is_sorted(offsets.begin() + static_cast<long>(5 * row),
+                         offsets.begin() + static_cast<long>(5 * row + 5)));
+  }
+}
+
 TEST_CASE("what a draw says wrong is refused with what was expected") {
   const auto message = [](std::string_view text) { return parse_input_draw(text).error().message; };
   CHECK(message("gauss").find("those are normal, uniform") != std::string::npos);
@@ -376,6 +399,13 @@ TEST_CASE("what a draw says wrong is refused with what was expected") {
   CHECK(resolved("index(N)", DType::uint8).error().message.find("uint8 does not hold") != std::string::npos);
   CHECK(resolved("index(K)", DType::int32).error().message.find("K") != std::string::npos);
   CHECK(resolved("integers(3, 2)", DType::int32).error().message.find("empty") != std::string::npos);
+  CHECK(message("offsets").find("or a lowest and a highest value") != std::string::npos);
+  CHECK(message("prefixes(2, 3)").find("the number that the others are") != std::string::npos);
+  CHECK(resolved("prefixes(3, 2, 0)", DType::int32).error().message.find("empty") != std::string::npos);
+  CHECK(resolved("prefixes(0, 0, 0)", DType::int32).error().message.find("the first 0 of 0 values") !=
+        std::string::npos);
+  CHECK(resolved("prefixes(1, 2, nan)", DType::int32).error().message.find("int32 does not hold") !=
+        std::string::npos);
   CHECK(message("row_pointers(5)").find("how many entries there are, and the width") != std::string::npos);
   CHECK(resolved("row_pointers(10, 3)", DType::int32).error().message.find("do not fit 3 rows of 3") !=
         std::string::npos);

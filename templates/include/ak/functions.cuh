@@ -24,8 +24,16 @@ __device__ __forceinline__ float fast_exp(float x) { return fast_exp2(x * 1.4426
 /// The maximum of no numbers.
 __device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
 
-/// x, or 0 where it is below.
-__device__ __forceinline__ float relu(float x) { return fmaxf(x, 0.0f); }
+/// x, or 0 where it is below; NaN stays, which fmaxf would make 0.
+__device__ __forceinline__ float relu(float x) {
+#if __CUDA_ARCH__ >= 800
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return x < 0.0f ? 0.0f : x;
+#endif
+}
 
 /// x / (1 + e^-x), with the fast exponential.
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
@@ -54,7 +62,7 @@ __device__ __forceinline__ float gelu_to_16_bits(float x) {
   const float t = fast_reciprocal(1.0f + 0.3275911f * 0.70710678f * a);
   const float half_series =
       t * (0.127414796f + t * (-0.142248368f + t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
-  return fmaxf(x, 0.0f) - a * half_series * fast_exp2(-0.72134752f * a * a);
+  return relu(x) - a * half_series * fast_exp2(-0.72134752f * a * a);
 }
 
 /// Gated pairs: the function of `gate` times `up`.
