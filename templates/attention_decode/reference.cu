@@ -132,7 +132,7 @@ __global__ void attention_decode_reference(const query_t* q, const scalar_t* k, 
 #else
   const int key_head = head / (hq / hkv);
 #endif
-  const int seen = keys_seen(i, queries, lengths[sequence], room);
+  const int length = lengths[sequence], seen = keys_seen(i, queries, length, room);
   accum_t scale = accum_t(1) / sqrt(static_cast<accum_t>(D)), value_scale = 1;
 #ifdef AK_MUTATION_NO_SCALE
   scale = 1;
@@ -186,6 +186,16 @@ __global__ void attention_decode_reference(const query_t* q, const scalar_t* k, 
     }
   }
 
+#ifdef AK_MUTATION_PAST_SCORES
+  if (length < room && length % PAGE_SIZE > 0)
+    sum[0] += exp(score(query, k + elements(length), scale) + accum_t(__int_as_float(0xff800000)));
+#endif
+#ifdef AK_MUTATION_PAST_VALUES
+  if (length < room && length % PAGE_SIZE > 0) result[0][0] += 0 * widen(v[elements(length) + thread % D]);
+#endif
+#ifdef AK_MUTATION_PAST_PAGES
+  sum[0] += 0 * widen(k[elements(room - 1)]);
+#endif
   accum_t total = sum[0];
 #ifdef AK_MUTATION_NO_RESCALE
   total += sum[1];
