@@ -66,6 +66,15 @@ KernelChoice kernel_of_prefix(const std::filesystem::path& database, const std::
   return kernel_of_variant(database, std::to_string(found.front()));
 }
 
+/// Whatever their order.
+bool has_tunables(const Json& written, const TunableValues& tunables) {
+  try {
+    return written.get<TunableValues>() == tunables;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
 /// The variant that a run found, by its k.result.json; nothing where there is none, or it is
 /// of another database.
 std::optional<RowId> variant_of_result(const std::filesystem::path& file,
@@ -77,8 +86,8 @@ std::optional<RowId> variant_of_result(const std::filesystem::path& file,
   if (!best.contains("variant") || !best["variant"].is_number_integer()) return std::nullopt;
   const auto variant = best["variant"].get<RowId>();
   const auto stored = db::find_candidate(database, variant);
-  const bool same =
-      stored && stored->name == best.value("template", "") && stored->tunables == best["tunables"];
+  const bool same = stored && best.value("template", Json()) == Json(stored->name) &&
+                    has_tunables(best.value("tunables", Json()), stored->tunables);
   return same ? std::optional(variant) : std::nullopt;
 }
 
@@ -108,6 +117,8 @@ KernelChoice choose_kernel(const std::string& given, const std::filesystem::path
   const std::string word = without_kind(given);
   if (word.ends_with(".cu")) return kernel_of_file(word);
   if (word.ends_with(kResult)) {
+    if (const Json json = try_parse_json(read_file(word)); !json.is_object() || !json.contains("best"))
+      fail(ExitCode::bad_input, "{}: no result of a search; expected the k.result.json that one wrote", word);
     const auto variant = variant_of_result(word, database);
     if (!variant) fail(ExitCode::usage, "{} is not a variant of {}", word, database.string());
     return kernel_of_variant(database, std::to_string(*variant));

@@ -39,10 +39,7 @@ void read_report_text(const std::string& text, ListedResult& result) {
   result.missed = std::stoi(found[3]) - result.met - result.skipped;
 }
 
-}  // namespace
-
-ListedResult listed_result(const ResultFolder& folder) {
-  ListedResult result;
+void read_result(const ResultFolder& folder, ListedResult& result) {
   const Json manifest = try_parse_json(read_file(folder.path / "manifest.json"));
   if (manifest.is_object()) result.experiment = manifest.value("name", "");
   const std::filesystem::path text = folder.path / "report.md";
@@ -50,6 +47,17 @@ ListedResult listed_result(const ResultFolder& folder) {
     read_report_json(read_file(folder.report()), result);
   else if (std::filesystem::exists(text))
     read_report_text(read_file(text), result);
+}
+
+}  // namespace
+
+ListedResult listed_result(const ResultFolder& folder) {
+  ListedResult result;
+  try {
+    read_result(folder, result);
+  } catch (const Json::exception&) {  // a number where a text was expected, say
+    result.status = "unreadable";
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json.h"
 
 namespace ak::app {
@@ -30,9 +31,9 @@ BuildResult read_image(const std::filesystem::path& file) {
     fail(ExitCode::bad_input, "{} is missing: this package was built without images; build it again",
          file.string());
   const Json json = try_parse_json(read_file(file));
-  if (!json.is_object() || json.value("format", "") != kImageFormat || !json.contains("build"))
+  if (!says_format(json, kImageFormat) || !json.contains("build"))
     fail(ExitCode::bad_input, "{} is no \"{}\"", file.string(), kImageFormat);
-  if (json.value("version", 1) > kImageVersion)
+  if (json.value("version", Json(1)) > Json(kImageVersion))
     fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads {}: update AlphaKernel",
          file.string(), json.at("version").dump(), kImageVersion);
   try {

@@ -8,6 +8,7 @@
 #include "app/evaluate/kernel_choice.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
 
@@ -35,9 +36,9 @@ fs::path description_file(const fs::path& folder) {
 
 Json read_description(const fs::path& file) {
   Json json = try_parse_json(read_file(file));
-  if (!json.is_object() || json.value("format", "") != kPackageFormat)
+  if (!says_format(json, kPackageFormat))
     fail(ExitCode::bad_input, "{} is no \"{}\"", file.string(), kPackageFormat);
-  if (json.value("format_version", 1) != 1)
+  if (json.value("format_version", Json(1)) != Json(1))
     fail(ExitCode::bad_input, "{} has version {}; this AlphaKernel reads 1: update AlphaKernel",
          file.string(), json.at("format_version").dump());
   return json;

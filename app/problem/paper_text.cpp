@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/shown_text.h"
 #include "runtime/process/program_output.h"
 
@@ -58,7 +59,8 @@ bool is_plain(std::string_view text) {
 }  // namespace
 
 PaperText read_paper(const fs::path& file, const std::atomic<bool>* stop) {
-  if (!fs::is_regular_file(file)) fail(ExitCode::bad_input, "{}: there is no such file", file.string());
+  require_regular_file(file);
+  if (!fs::exists(file)) fail(ExitCode::bad_input, "{}: there is no such file", file.string());
   const std::string bytes = read_file(file, kMaxPaperFile);
   const bool pdf = bytes.starts_with("%PDF");
   PaperText paper{.text = pdf ? text_of_pdf(file, stop) : bytes};

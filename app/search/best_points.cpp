@@ -137,9 +137,10 @@ Json to_json(const BestPoints& best) {
 }
 
 BestPoints read_best_points(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
   try {
-    Json json = parse_json(read_file(file));
-    if (!json.is_object() || json.value("format", "") != kFormat)
+    Json json = parse_json(text);
+    if (!says_format(json, kFormat))
       fail(ExitCode::bad_input, "expected an object with \"format\": \"{}\"", kFormat);
     return points_of(up_to_date(kVersions, std::move(json)));
   } catch (const JsonInputError& error) {

@@ -114,9 +114,10 @@ std::filesystem::path file_inside(const std::filesystem::path& folder, std::stri
   };
   if (relative.empty() || relative.is_absolute()) refuse("is no path within the folder");
   if (std::ranges::find(relative, "..") != relative.end()) refuse("leads out of the folder");
-  std::error_code missing;
-  const fs::path root = fs::weakly_canonical(folder, missing),
-                 file = fs::weakly_canonical(folder / relative, missing);
+  std::error_code closed;  // to this user, or a link to itself
+  const fs::path root = fs::weakly_canonical(folder, closed);
+  const fs::path file = closed ? fs::path() : fs::weakly_canonical(folder / relative, closed);
+  if (closed) fail(ExitCode::bad_input, "cannot read {}: {}", (folder / relative).string(), closed.message());
   if (std::ranges::mismatch(root, file).in1 != root.end()) refuse("is a link that leads out of the folder");
   return folder / relative;
 }

@@ -126,7 +126,7 @@ FittedModels read_models(const std::filesystem::path& file) {
   FittedModels read;
   try {
     Json json = parse_json(text);
-    if (!json.is_object() || json.value("format", "") != kFormat)
+    if (!says_format(json, kFormat))
       fail(ExitCode::bad_input, "expected a model that `alphakernel model fit` wrote");
     json = up_to_date(kVersions, std::move(json));
     read.arch = json.at("arch").get<std::string>();

@@ -83,6 +83,12 @@ std::vector<app::ExampleRun> run_examples(const codegen::Problem& problem, const
   return runs;
 }
 
+/// Of a folder that is none nothing can be found.
+void require_problem_folder(const std::string& folder) {
+  if (!codegen::has_problem_file(folder, "problem.json"))
+    fail(ExitCode::bad_input, "{} is no problem folder: it has no problem.json", folder);
+}
+
 }  // namespace
 
 int make_from_description(const std::string& folder, const DescribeFlags& flags, bool json) {
@@ -120,6 +126,7 @@ int judge_problem(const app::Arguments& arguments) {
   app.add_option("folder", folder, "the problem folder")->required();
   app.add_flag("--json", json, "print JSON, and exit with 0 whatever was found");
   if (!parse(app, arguments)) return 0;
+  if (!json || !std::filesystem::is_directory(folder)) require_problem_folder(folder);
   const app::DraftJudgement judgement = app::judge_draft(folder, app::load_config());
   if (json) {
     fmt::print("{}", one_line_json(app::to_json(judgement)));
@@ -149,6 +156,7 @@ int confirm_problem(const app::Arguments& arguments) {
   app.add_option("folder", folder, "the problem folder")->required();
   app.add_flag("--yes", yes, "confirm without asking: for those who have read it");
   if (!parse(app, arguments)) return 0;
+  require_problem_folder(folder);
   auto mark = app::read_draft_mark(folder);
   if (!mark) fail(ExitCode::usage, "{} is no draft of a language model: there is nothing to confirm", folder);
   const std::string content =

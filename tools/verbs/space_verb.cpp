@@ -6,6 +6,7 @@
 #include "app/simulation/space_files.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/file_checks.h"
 #include "core/text/print_stderr.h"
 #include "tools/choice_options.h"
 #include "tools/command_line.h"
@@ -60,7 +61,8 @@ int run_space(const app::Arguments& arguments) {
   add_choice(app, "--format", format, {"t4", "kernel-tuner"},
              "format of the file that --export writes (default: t4)");
   if (!parse(app, arguments)) return 0;
-  if (!std::filesystem::is_regular_file(file)) fail(ExitCode::bad_input, "there is no file {}", file);
+  require_regular_file(file);
+  if (!std::filesystem::exists(file)) fail(ExitCode::bad_input, "there is no file {}", file);
   if (const auto definition = app::load_definition(file)) {
     show_definition(*definition, file);
     return 0;

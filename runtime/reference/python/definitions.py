@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 
 import torch
 
@@ -19,10 +20,10 @@ def read(path, text):
     try:
         definition = json.loads(text)
     except ValueError as error:
-        raise TaskError("%s is not JSON: %s" % (path, error))
+        raise TaskError("%s is not JSON: %s" % (os.path.basename(path), error))
     missing = [key for key in REQUIRED if not isinstance(definition, dict) or key not in definition]
     if missing:
-        raise TaskError("%s is not a definition: it has no %s" % (path, ", ".join(missing)))
+        raise TaskError("%s is not a definition: it has no %s" % (os.path.basename(path), ", ".join(missing)))
     for name, tensor in definition["inputs"].items():
         dtype_of(name, tensor.get("dtype"))
     return definition

@@ -79,14 +79,14 @@ def read(path, workloads=None):
         if os.path.isdir(path):
             reference = os.path.join(path, "reference.py")
             if not os.path.isfile(reference):
-                raise TaskError("%s is a folder without reference.py; give a Python file" % path)
+                raise TaskError("%s is a folder without reference.py; give a Python file" % os.path.basename(path))
             path = reference
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except OSError as error:
-        raise TaskError("%s cannot be read: %s" % (path, error.strerror))
+        raise TaskError("%s cannot be read: %s" % (os.path.basename(path), error.strerror))
     except UnicodeDecodeError:
-        raise TaskError("%s is not UTF-8 text; expected a Python file" % path)
+        raise TaskError("%s is not UTF-8 text; expected a Python file" % os.path.basename(path))
     folder = os.path.dirname(path)
     if path.endswith(".json"):
         definition = definitions.read(path, text)

@@ -58,7 +58,7 @@ class Task:
         try:
             return ast.parse(self.source.text, self.source.path)
         except SyntaxError as error:
-            raise TaskError("%s is not Python: line %s: %s" % (self.source.path, error.lineno, error.msg))
+            raise TaskError("%s is not Python: line %s: %s" % (os.path.basename(self.source.path), error.lineno, error.msg))
 
     def namespace(self, values_of_sizes, seed):
         """The file executed with sizes replaced, its draws following `seed`: its global names."""
