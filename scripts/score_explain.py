@@ -50,13 +50,14 @@ def share_text(name, hits, of):
     return f"{name}: {hits} of {of}, {100 * hits / max(1, of):.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def explain(program, root, kernel, database):
+def explain(program, root, kernel, scratch):
     command = [program, "explain", str(root / kernel["file"]), "--algorithm", kernel["algorithm"], "--shape",
                kernel["shape"], "--device", "emulator", "--arch", kernel.get("arch", "sm_90a"), "--unaudited",
-               "--json", "--db", database]
+               "--json", "--db", f"{scratch}/explained.db"]
     for name, value in kernel.get("params", {}).items():
         command += [f"--{name}", value]
-    environment = {**os.environ, "ALPHAKERNEL_TEMPLATES": str(root / "templates")}
+    environment = {**os.environ, "ALPHAKERNEL_TEMPLATES": str(root / "templates"),
+                   "ALPHAKERNEL_CONFIG": f"{scratch}/config.json", "ALPHAKERNEL_CACHE": f"{scratch}/cache"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=580, check=False)
     answer = json.loads(done.stdout) if done.returncode == 0 else {}
     if answer.get("status") != "ok":
@@ -151,7 +152,7 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for kernel in kernels:
-            rows.append(score(kernel, explain(arguments.program, root, kernel, f"{scratch}/explained.db")))
+            rows.append(score(kernel, explain(arguments.program, root, kernel, scratch)))
             print(f"{rows[-1]['kernel']}: {rows[-1]['right']} of {rows[-1]['facts']}  {rows[-1]['wrong']}", flush=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
     with open(arguments.out / "scores.csv", "w", newline="") as file:

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t";
 
-bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool has_part(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 bool is_among(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
