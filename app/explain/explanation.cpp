@@ -39,12 +39,10 @@ bool resolves(const StoredKernel& kernel, const Workload& workload) {
 }
 
 /// A profile without metrics: its launches are judged by the compiler's facts.
-Profile facts_only(const StoredKernel& kernel, const Workload& workload) {
-  const auto plans = runtime::resolve_plans(*kernel.problem, kernel.candidate, {&workload},
-                                            device_environment(kernel.stored.device, kernel.stored.arch));
+Profile facts_only(const ResolvedPlan& plan, const Workload& workload) {
   Profile profile;
   profile.workload = workload.name;
-  for (const ResolvedLaunch& launch : plans->front().plan.launches)
+  for (const ResolvedLaunch& launch : plan.launches)
     profile.launches.push_back({.kernel = launch.kernel, .metrics = {}, .lines = {}});
   return profile;
 }
@@ -57,7 +55,10 @@ bool fits(const Profile& profile, const Profile& plan) {
 
 JudgedWorkload judge(const StoredKernel& kernel, const Workload& workload) {
   const db::EvaluatedVariant& stored = kernel.stored;
-  Profile profile = facts_only(kernel, workload);
+  const auto plans = runtime::resolve_plans(*kernel.problem, kernel.candidate, {&workload},
+                                            device_environment(stored.device, stored.arch));
+  const ResolvedPlan& plan = plans->front().plan;
+  Profile profile = facts_only(plan, workload);
   if (auto counted = counted_profile(*kernel.problem, kernel.candidate, stored.result, workload.name,
                                      stored.device, stored.arch)) {
     profile = *std::move(counted);
@@ -67,7 +68,10 @@ JudgedWorkload judge(const StoredKernel& kernel, const Workload& workload) {
   }
   auto launches =
       judge_profile(profile, *kernel.problem, kernel.candidate, stored.result, stored.device, stored.arch);
-  return {.workload = workload.name, .profile = std::move(profile), .launches = std::move(launches)};
+  return {.workload = workload.name,
+          .plan = plan,
+          .profile = std::move(profile),
+          .launches = std::move(launches)};
 }
 
 const Measurement* own_time(const EvaluationResult& result, const std::string& workload) {
@@ -238,12 +242,9 @@ codegen::ExplanationParts explanation_parts(const std::filesystem::path& databas
   Candidate finished = kernel.candidate;
   finished.plan = codegen::finished_plan(*kernel.problem, kernel.candidate);
   parts.approach = agent::approach_of(finished);
-  std::vector<Profile> profiles;
-  for (JudgedWorkload& judged : judged_workloads(kernel)) {
-    parts.limits.push_back(limit_note(kernel, judged));
-    profiles.push_back(std::move(judged.profile));
-  }
-  add_evidence(database, kernel, profiles, parts);
+  const std::vector<JudgedWorkload> judged = judged_workloads(kernel);
+  for (const JudgedWorkload& workload : judged) parts.limits.push_back(limit_note(kernel, workload));
+  add_evidence(database, kernel, judged, parts);
   const auto line = db::lineage(database, kernel.stored.evaluation);
   for (const db::LineageStep& step : line) parts.lineage.push_back(lineage_note(step, line));
   parts.leads = lead_notes(db::search_leads(database, kernel.stored.evaluation));
@@ -295,8 +296,14 @@ Json explanation_json(const StoredKernel& kernel, const codegen::RunSummary& sum
             {"examination", summary.examination}};
   json["optimisations"] = json["limits"] = Json::array();
   for (const codegen::OptimisationNote& note : parts.optimisations)
-    json["optimisations"].push_back(
-        {{"name", note.name}, {"purpose", note.purpose}, {"lines", note.lines}, {"evidence", note.evidence}});
+    json["optimisations"].push_back({{"name", note.name},
+                                     {"purpose", note.purpose},
+                                     {"lines", note.lines},
+                                     {"tunables", note.tunables},
+                                     {"evidence", note.evidence}});
+  json["launches"] = Json::array();
+  for (const codegen::LaunchNote& note : parts.launches)
+    json["launches"].push_back({{"kernel", note.kernel}, {"optimisations", note.optimisations}});
   json["tunable_evidence"] = Json::object();
   for (const codegen::TunableNote& note : parts.tunables) json["tunable_evidence"][note.name] = note.evidence;
   for (const codegen::LimitNote& note : parts.limits) json["limits"].push_back(limit_json(note));

@@ -32,6 +32,7 @@ struct StoredKernel {
 /// exact counts, else by what the compiler reported.
 struct JudgedWorkload {
   std::string workload;
+  ResolvedPlan plan;
   Profile profile;
   std::vector<profiler::ProfiledLaunch> launches;
 };

@@ -75,10 +75,11 @@ std::string paired_text(const std::filesystem::path& database, const TunableEffe
 }
 
 std::vector<std::string> counters_text(const std::vector<std::string_view>& wanted,
-                                       const std::vector<Profile>& profiles) {
+                                       const std::vector<JudgedWorkload>& judged) {
   std::vector<std::string> texts;
   for (const std::string_view name : wanted) {
-    for (const Profile& profile : profiles) {
+    for (const JudgedWorkload& workload : judged) {
+      const Profile& profile = workload.profile;
       const auto unit = profile.units.find(std::string(name));
       double most = 0;
       for (const LaunchProfile& launch : profile.launches)
@@ -91,6 +92,43 @@ std::vector<std::string> counters_text(const std::vector<std::string_view>& want
     }
   }
   return texts;
+}
+
+/// Exact counts of every shape say that it never happens.
+bool never_happens(const codegen::Optimisation& optimisation, const std::vector<JudgedWorkload>& judged) {
+  if (optimisation.never.empty() || judged.empty()) return false;
+  return std::ranges::all_of(judged, [&](const JudgedWorkload& workload) {
+    const Profile& profile = workload.profile;
+    if (profile.method != kEmulatedMethod) return false;
+    return std::ranges::none_of(profile.launches, [&](const LaunchProfile& launch) {
+      const auto first = launch.metrics.lower_bound(std::string(optimisation.never));
+      return first != launch.metrics.end() && first->first.starts_with(optimisation.never);
+    });
+  });
+}
+
+std::vector<codegen::Optimisation> happening(const StoredKernel& kernel,
+                                             const std::vector<JudgedWorkload>& judged,
+                                             const std::string& of_kernel = "") {
+  std::vector<ResolvedPlan> plans;
+  for (const JudgedWorkload& workload : judged) plans.push_back(workload.plan);
+  auto found = codegen::optimisations_of(kernel.candidate, plans, of_kernel);
+  std::erase_if(found, [&](const codegen::Optimisation& one) { return never_happens(one, judged); });
+  return found;
+}
+
+/// The launches of a call on the first of the shapes.
+std::vector<codegen::LaunchNote> launch_notes(const StoredKernel& kernel,
+                                              const std::vector<JudgedWorkload>& judged) {
+  std::vector<codegen::LaunchNote> notes;
+  if (judged.empty()) return notes;
+  for (const ResolvedLaunch& launch : judged.front().plan.launches) {
+    codegen::LaunchNote note{.kernel = launch.kernel, .optimisations = {}};
+    for (const codegen::Optimisation& found : happening(kernel, judged, launch.kernel))
+      note.optimisations.emplace_back(found.name);
+    notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -115,7 +153,7 @@ std::string effect_text(const TunableEffect& effect) {
 }
 
 void add_evidence(const std::filesystem::path& database, const StoredKernel& kernel,
-                  const std::vector<Profile>& profiles, codegen::ExplanationParts& parts) {
+                  const std::vector<JudgedWorkload>& judged, codegen::ExplanationParts& parts) {
   const Candidate& candidate = kernel.candidate;
   const db::EvaluatedVariant& stored = kernel.stored;
   std::map<std::string, std::vector<std::string>> by_tunable;
@@ -126,14 +164,16 @@ void add_evidence(const std::filesystem::path& database, const StoredKernel& ker
       texts.push_back(effect_text(effect) + paired_text(database, effect, kernel));
   }
   for (const auto& [name, texts] : by_tunable) parts.tunables.push_back({.name = name, .evidence = texts});
-  for (const codegen::Optimisation& found : codegen::optimisations_of(candidate)) {
+  parts.launches = launch_notes(kernel, judged);
+  for (const codegen::Optimisation& found : happening(kernel, judged)) {
     codegen::OptimisationNote note{.name = std::string(found.name),
                                    .purpose = std::string(found.purpose),
                                    .lines = found.lines,
+                                   .tunables = found.tunables,
                                    .evidence = {}};
     for (const std::string& tunable : found.tunables)
       note.evidence.insert(note.evidence.end(), by_tunable[tunable].begin(), by_tunable[tunable].end());
-    const auto counters = counters_text(found.counters, profiles);
+    const auto counters = counters_text(found.counters, judged);
     note.evidence.insert(note.evidence.end(), counters.begin(), counters.end());
     parts.optimisations.push_back(std::move(note));
   }
@@ -142,6 +182,7 @@ void add_evidence(const std::filesystem::path& database, const StoredKernel& ker
     parts.optimisations.push_back({.name = off.name,
                                    .purpose = "a switch in its text",
                                    .lines = {},
+                                   .tunables = {},
                                    .evidence = {timed ? fmt::format("on instead of off: {:.2f}x",
                                                                     *off.score_ns / *stored.result.score_ns)
                                                       : std::string("switched off it fails")}});

@@ -31,9 +31,10 @@ struct TunableEffect {
 [[nodiscard]] std::string effect_text(const TunableEffect& effect);
 
 /// What was measured of the optimisations and tunables of a variant: by other points of its source, by
-/// switches in its text that were tried off, and by the counters of `profiles`.
-/// @param parts `optimisations` and `tunables` of it are filled in
+/// switches in its text that were tried off, and by the counters of their profiles.
+/// @param judged its shapes: what exact counts say never happened there is no optimisation
+/// @param parts `optimisations`, `tunables` and `launches` of it are filled in
 void add_evidence(const std::filesystem::path& database, const StoredKernel& kernel,
-                  const std::vector<Profile>& profiles, codegen::ExplanationParts& parts);
+                  const std::vector<JudgedWorkload>& judged, codegen::ExplanationParts& parts);
 
 }  // namespace ak::app

@@ -11,7 +11,14 @@ namespace ak::codegen {
 struct OptimisationNote {
   std::string name, purpose;
   std::vector<int> lines;             ///< of the file, where it is; may be empty
+  std::vector<std::string> tunables;  ///< that govern it
   std::vector<std::string> evidence;  ///< a sentence each; empty: nothing was measured
+};
+
+/// A launch of a call.
+struct LaunchNote {
+  std::string kernel;
+  std::vector<std::string> optimisations;  ///< names of those in it
 };
 
 /// What a tunable's value is worth.
@@ -45,6 +52,7 @@ struct LogNote {
 struct ExplanationParts {
   std::string approach;  ///< "wgmma, TMA, shared memory; 2 launches"
   std::vector<OptimisationNote> optimisations;
+  std::vector<LaunchNote> launches;  ///< on the first shape
   std::vector<TunableNote> tunables;
   std::vector<LimitNote> limits;
   std::vector<LogNote> lineage;  ///< what it was made from, the oldest first; itself last

@@ -215,19 +215,15 @@ std::string base_name(const std::string& kernel) {
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-}  // namespace
-
-std::string code_behind(std::string_view source, const std::set<std::string>& kernels) {
-  const std::string code = blank_comments_and_strings(source);
-  const std::optional<std::vector<Chunk>> split = chunks_of(code);
-  if (!split) return std::string(source);
-  const std::vector<Chunk>& chunks = *split;
+/// The chunks that the kernels may depend on, in order. Nothing where one of them is declared by none: a macro writes it.
+std::optional<std::vector<Chunk>> chunks_behind(const std::vector<Chunk>& chunks,
+                                                const std::set<std::string>& kernels) {
   std::set<std::string, std::less<>> wanted;
   for (const std::string& kernel : kernels) {
     const std::string name = base_name(kernel);
     const bool declared =
         std::ranges::any_of(chunks, [&](const Chunk& chunk) { return chunk.declares.contains(name); });
-    if (!declared) return std::string(source);  // a macro writes it
+    if (!declared) return std::nullopt;
     for_words(kernel, [&](std::string_view word, char) { wanted.emplace(word); });
   }
   std::vector<bool> taken(chunks.size(), false);
@@ -243,12 +239,43 @@ std::string code_behind(std::string_view source, const std::set<std::string>& ke
       wanted.insert(chunk.mentions.begin(), chunk.mentions.end());
     }
   }
-  // As the source has it: strings may be instructions.
-  std::string text;
+  std::vector<Chunk> behind;
   for (std::size_t i = 0; i < chunks.size(); ++i)
-    if (taken[i])
-      text +=
-          source.substr(static_cast<std::size_t>(chunks[i].text.data() - code.data()), chunks[i].text.size());
+    if (taken[i]) behind.push_back(chunks[i]);
+  return behind;
+}
+
+/// Places of these chunks in the source.
+std::optional<std::vector<std::pair<std::size_t, std::size_t>>> places_behind(
+    std::string_view source, const std::set<std::string>& kernels) {
+  const std::string code = blank_comments_and_strings(source);
+  const std::optional<std::vector<Chunk>> chunks = chunks_of(code);
+  if (!chunks) return std::nullopt;
+  const std::optional<std::vector<Chunk>> behind = chunks_behind(*chunks, kernels);
+  if (!behind) return std::nullopt;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (const Chunk& chunk : *behind)
+    places.emplace_back(static_cast<std::size_t>(chunk.text.data() - code.data()), chunk.text.size());
+  return places;
+}
+
+}  // namespace
+
+std::string code_behind(std::string_view source, const std::set<std::string>& kernels) {
+  const auto places = places_behind(source, kernels);
+  if (!places) return std::string(source);
+  std::string text;  // as the source has it: strings may be instructions
+  for (const auto& [at, size] : *places) text += source.substr(at, size);
+  return text;
+}
+
+std::string only_code_behind(std::string_view source, const std::set<std::string>& kernels) {
+  const auto places = places_behind(source, kernels);
+  std::string text(source);
+  if (!places) return text;
+  for (char& c : text)
+    if (c != '\n') c = ' ';
+  for (const auto& [at, size] : *places) text.replace(at, size, source.substr(at, size));
   return text;
 }
 

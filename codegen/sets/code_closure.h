@@ -13,4 +13,7 @@ namespace ak::codegen {
 /// cannot be told apart. @param kernels as launches name them, "pack<Lines, 4>"
 [[nodiscard]] std::string code_behind(std::string_view source, const std::set<std::string>& kernels);
 
+/// The same in its place: a text of the same lines, with blanks instead of all else.
+[[nodiscard]] std::string only_code_behind(std::string_view source, const std::set<std::string>& kernels);
+
 }  // namespace ak::codegen
