@@ -140,6 +140,8 @@ def main():
     parser.add_argument("--kernels", type=pathlib.Path, default=root / "experiments/understanding/kernels.json")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these kernels, by the names of their files")
     arguments = parser.parse_args()
+    if not os.access(arguments.program, os.X_OK):
+        parser.error(f"there is no program {arguments.program}; expected a built alphakernel, or --program")
 
     kernels = json.loads(arguments.kernels.read_text())["kernels"]
     if arguments.only:

@@ -342,7 +342,8 @@ TEST_CASE("times with a warm L2 are marked and have no floor; a kernel that lost
 TEST_CASE("an explanation says nothing of what was not measured, and one percentage of a shape") {
   const auto problem = problem_of("softmax", "bf16");
   codegen::RunSummary run = run_on_h200();
-  run.parts.optimisations = {{.name = "vector loads", .purpose = "wider", .lines = {1}, .evidence = {}}};
+  run.parts.optimisations = {
+      {.name = "vector loads", .purpose = "wider", .lines = {1}, .tunables = {}, .evidence = {}}};
   run.parts.tunables = {{.name = "UNROLL", .evidence = {}}};
   codegen::LimitNote& limit = run.parts.limits.emplace_back();
   limit.workload = "m8192_n4096";

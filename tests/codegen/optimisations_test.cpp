@@ -12,8 +12,8 @@ using namespace ak;
 namespace {
 
 /// A candidate whose kernel has that body, with `before` in front of it and `plan` in its plan.
-Candidate candidate_of(const std::string& before, const std::string& body, const std::string& plan = "",
-                       const std::string& launch = "") {
+Candidate working(const std::string& before, const std::string& body, const std::string& plan = "",
+                  const std::string& launch = "") {
   const std::string source =
       "/* alphakernel\n{" + plan +
       "\"launches\": [{\"kernel\": \"work\", \"grid\": [1], \"block\": [32], \"args\": [\"x\"]" + launch +
@@ -59,15 +59,15 @@ TEST_CASE("code that no launch comes to shows no optimisation") {
   };
   for (const Row& row : rows) {
     INFO(row.before << "\n" << row.body);
-    CHECK(names_of(candidate_of(row.before, row.body)) == row.expected);
+    CHECK(names_of(working(row.before, row.body)) == row.expected);
   }
 }
 
 TEST_CASE("what a device header does counts where a launch comes to it, at the line of its include") {
-  const Candidate sums = candidate_of("#include <ak/reduce.cuh>", "x[0] = ak::block_sum<64>(x[0]);");
+  const Candidate sums = working("#include <ak/reduce.cuh>", "x[0] = ak::block_sum<64>(x[0]);");
   CHECK(names_of(sums) == Names{"shared memory", "warp shuffles", "unrolled loops"});
   CHECK(codegen::optimisations_of(sums)[0].lines == std::vector<int>{4});
-  CHECK(names_of(candidate_of("#include <ak/reduce.cuh>", "x[0] = ak::Sum()(x[0], 1.0f);")).empty());
+  CHECK(names_of(working("#include <ak/reduce.cuh>", "x[0] = ak::Sum()(x[0], 1.0f);")).empty());
 }
 
 TEST_CASE("a tunable that is off at the point leaves its optimisation out") {
@@ -75,8 +75,8 @@ TEST_CASE("a tunable that is off at the point leaves its optimisation out") {
     const std::string plan =
         "\"tunables\": {\"STAGES\": {\"values\": [1, 2, 4], \"default\": " + std::to_string(stages) +
         "}, \"FAST\": {\"values\": [0, 1], \"default\": " + std::to_string(fast) + "}},";
-    return candidate_of("", "__shared__ float s[STAGES][32];\nx[0] = FAST ? __expf(s[0][0]) : expf(s[0][0]);",
-                        plan);
+    return working("", "__shared__ float s[STAGES][32];\nx[0] = FAST ? __expf(s[0][0]) : expf(s[0][0]);",
+                   plan);
   };
   CHECK(names_of(with(1, 0)) == Names{"shared memory"});
   CHECK(names_of(with(2, 1)) == Names{"shared memory", "several buffers", "fast functions"});
@@ -85,17 +85,17 @@ TEST_CASE("a tunable that is off at the point leaves its optimisation out") {
 
 TEST_CASE("a launch plan decides about clusters, persistent blocks and grids that wait for themselves") {
   const std::string names = "int cluster = 1, producer = 2; x[0] = cluster + producer;";
-  CHECK(names_of(candidate_of("", names)).empty());
-  CHECK(names_of(candidate_of("", names, "", ", \"cluster\": [2]")) == Names{"block clusters"});
+  CHECK(names_of(working("", names)).empty());
+  CHECK(names_of(working("", names, "", ", \"cluster\": [2]")) == Names{"block clusters"});
   const std::string waits = ", \"cooperative\": true";
-  CHECK(names_of(candidate_of("", names, "", waits)) == Names{"one launch for several steps"});
+  CHECK(names_of(working("", names, "", waits)) == Names{"one launch for several steps"});
   const std::string unused = "\"let\": {\"WAVES\": \"ceil_div(100, SM_COUNT)\"},";
-  CHECK(names_of(candidate_of("", names, unused)).empty());
+  CHECK(names_of(working("", names, unused)).empty());
 }
 
 TEST_CASE("words within other words show nothing") {
   const std::string copy = R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16;");)";
-  CHECK(names_of(candidate_of("", "__shared__ float s[8];\n" + copy)) ==
+  CHECK(names_of(working("", "__shared__ float s[8];\n" + copy)) ==
         Names{"shared memory", "asynchronous copies"});
 }
 
