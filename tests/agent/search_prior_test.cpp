@@ -231,29 +231,6 @@ TEST_CASE("a prior says how much each tunable counts, whatever its best values")
   CHECK(SearchPrior::make(points, answers(*space, 100, anything))->kernel_parameters().empty());
 }
 
-TEST_CASE("a search learns from misleading times elsewhere which tunables count") {
-  const auto space = grid(30, 30);
-  const auto known = answers(*space, 100, [](const TunableValues& point) { return rugged_ns(point, 2.5); });
-  double least = kInfinity;
-  for (std::uint64_t i = 0; i < space->size(); ++i)
-    least = std::min(least, rugged_ns(tunables_of(*space, space->point(i)), 0));
-  const auto evaluations = [&](const EarlierSearches& earlier) {
-    std::size_t count = 0;
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      const auto search = find_strategy("bayesian")->make(space, seed, earlier);
-      for (double best = kInfinity; best > 1.001 * least; ++count) {
-        const TunableValues point = search->ask().value();
-        search->tell(point, rugged_ns(point, 0));
-        best = std::min(best, rugged_ns(point, 0));
-      }
-    }
-    return count;
-  };
-  const auto warm = evaluations(known), cold = evaluations({});
-  CAPTURE(warm, cold);
-  CHECK(warm * 10 < cold * 8);
-}
-
 TEST_CASE("where earlier answers failed, a search expects failures") {
   const auto space = grid(6, 7);
   const auto fails = [](const TunableValues& point) {
