@@ -121,6 +121,9 @@ void ProcessModel::update(const History& history, Engine& engine) {
                            if (is_new) found->second = points.ordinals(input);
                            return found->second;
                          });
+    // What counts elsewhere mostly counts here, also where the times do not agree.
+    if (options_.believes && history.prior() != nullptr)
+      correlation_->begin_with(history.prior()->kernel_parameters());
     model_.emplace(*correlation_, point_process_options());
   }
   add_rows(history);

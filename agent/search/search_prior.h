@@ -25,6 +25,8 @@ class SearchPrior {
   /// Valid until the next call.
   [[nodiscard]] const Expectation& at(PointNumber point);
   [[nodiscard]] std::size_t groups() const { return times_.groups(); }
+  /// TimePrior::kernel_parameters()
+  [[nodiscard]] std::vector<double> kernel_parameters() const { return times_.kernel_parameters(); }
   /// Standard deviation of `log_time` over the space.
   [[nodiscard]] double spread() const { return spread_; }
   /// Points of the space that are expected to be the fastest, fastest first.

@@ -3,6 +3,12 @@
 
 namespace ak {
 
+void PointCorrelation::begin_with(std::span<const double> parameters) {
+  const auto own = kernel_.parameters().begin();
+  for (std::size_t i = 0; i < parameters.size(); ++i) own[i].value = own[i].prior = parameters[i];
+  kernel_.weigh();
+}
+
 void PointCorrelation::restart() {
   kernel_.weigh();
   inputs_.clear();

@@ -17,6 +17,8 @@ class PointCorrelation final : public CorrelationFunction {
   PointCorrelation(const TunableAxes& tunables, OrdinalsOf ordinals_of)
       : ordinals_of_(std::move(ordinals_of)), kernel_(tunables) {}
   [[nodiscard]] std::span<FittedParameter> parameters() override { return kernel_.parameters(); }
+  /// Where a fit begins, and what it is drawn to, instead of what is assumed of any space. Call before the first row.
+  void begin_with(std::span<const double> parameters);
   void restart() override;
   void append(std::size_t input) override;
   void correlate(std::size_t input, std::size_t first, std::span<double> result) const override;

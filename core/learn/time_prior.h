@@ -38,6 +38,9 @@ class TimePrior {
   };
   /// The log time at a point, less the mean of the group's answers. Adds the answers near it to `outcomes`.
   [[nodiscard]] double expect(std::size_t group, const Ordinals& point, Outcomes& outcomes) const;
+  /// Of a PointCorrelation of these tunables: how much each counts, mean of the groups whose kernels put their own answers in
+  /// about their order; nothing where there is none.
+  [[nodiscard]] std::vector<double> kernel_parameters() const;
 
  private:
   class Group;

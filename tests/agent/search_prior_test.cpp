@@ -211,6 +211,26 @@ TEST_CASE("of thousands of answers in many groups the fastest decide what comes 
   }));
 }
 
+/// X alone counts, and its good values change with the phase.
+double rugged_ns(const TunableValues& point, double phase) {
+  return 1000 * (2 + std::sin(1.7 * static_cast<double>(point.at("X")) + phase));
+}
+
+TEST_CASE("a prior says how much each tunable counts, whatever its best values") {
+  const auto space = grid(30, 30);
+  const auto elsewhere = [](const TunableValues& point) { return rugged_ns(point, 2.5); };
+  const Points points(space);
+  const auto prior = SearchPrior::make(points, answers(*space, 100, elsewhere));
+  REQUIRE(prior);
+  const auto parameters = prior->kernel_parameters();  // of ranks and of being equal, X before Y
+  REQUIRE(parameters.size() == 4);
+  CHECK(parameters[0] > parameters[2] + 1);
+
+  Engine engine(5);
+  const auto anything = [&](const TunableValues&) { return 1000 + 1000 * draw_unit(engine); };
+  CHECK(SearchPrior::make(points, answers(*space, 100, anything))->kernel_parameters().empty());
+}
+
 TEST_CASE("where earlier answers failed, a search expects failures") {
   const auto space = grid(6, 7);
   const auto fails = [](const TunableValues& point) {
