@@ -221,14 +221,17 @@ class TestWriter {
     return candidate_.plan.tensor_maps.empty() ? "" : "\n" + host_text("host_tensor_map.cuh", kSpace);
   }
 
+  /// Text that serves other problems or params, too, and so has more than this one needs.
+  [[nodiscard]] static std::string partly_used(std::string_view text) {
+    return fmt::format(
+        "#pragma nv_diagnostic push\n#pragma nv_diag_suppress 177\n{}\n#pragma nv_diagnostic pop\n", text);
+  }
+
   /// The harness's own text, so that both draw the same inputs of a seed.
   [[nodiscard]] static std::string random_values() {
     const std::string_view text = host_source("../../core/plan/random_values.cuh");
     constexpr std::string_view kGuard = "#pragma once\n";  // this is no header
-    // A problem without integer inputs leaves their functions unused, and the other way round.
-    return fmt::format(
-        "\n#pragma nv_diagnostic push\n#pragma nv_diag_suppress 177\n{}#pragma nv_diagnostic pop\n\n",
-        text.substr(text.find(kGuard) + kGuard.size()));
+    return "\n" + partly_used(text.substr(text.find(kGuard) + kGuard.size())) + "\n";
   }
 
   /// The reference twice: exact, and as the honest version in the kernel's own precision.
@@ -243,7 +246,7 @@ class TestWriter {
         functions += launch_function(fmt::format("launch_{}", i), tested_[i].reference, tensors_);
       text += fmt::format("#define {0} 1\nnamespace {1} {{\n{2}{3}{4}\n{5}}}  // namespace {1}\n#undef {0}\n",
                           macro, name, declaration_lines(constants, code), reference_types(problem_, exact),
-                          reference_text_, functions);
+                          partly_used(reference_text_), functions);
     };
     copy("ak_exact", "AK_EXACT", true);
     copy("ak_twin", "AK_TWIN", false);

@@ -22,5 +22,5 @@ __global__ void __launch_bounds__(256) k(const float* x, float* y, long long n) 
       sum.x += read.x, sum.y += read.y, sum.z += read.z, sum.w += read.w;
     }
   }
-  y[i] = sum.x + sum.y + sum.z + sum.w == 1.2345e30f ? 0 : fmaxf(value, 0.0f);  // never
+  y[i] = sum.x + sum.y + sum.z + sum.w == 1.2345e30f ? 0 : value < 0 ? 0.0f : value;  // never
 }

@@ -22,5 +22,5 @@ __global__ void k(const float* x, float* y, long long n) {
     value = __ldcg(x + at);
     at = at + 1056 + (value == 1.2345e30f) & mask;  // never
   }
-  y[i] = value == 1.2345e30f ? 0 : fmaxf(x[i], 0.0f);
+  y[i] = value == 1.2345e30f ? 0 : x[i] < 0 ? 0.0f : x[i];
 }

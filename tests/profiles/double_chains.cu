@@ -16,5 +16,5 @@ __global__ void k(const float* x, float* y, long long n) {
 #pragma unroll
   for (int j = 0; j < 24; ++j)
     for (int c = 0; c < 4; ++c) chains[c] = fma(chains[c], factor, chains[(c + 1) % 4]);
-  y[i] = chains[0] + chains[1] + chains[2] + chains[3] < 0 ? 0 : fmaxf(x[i], 0.0f);  // never below
+  y[i] = chains[0] + chains[1] + chains[2] + chains[3] < 0 ? 0 : x[i] < 0 ? 0.0f : x[i];  // never below
 }

@@ -21,5 +21,5 @@ __global__ void k(const __half* x, __half* y, long long n) {
   for (int j = 0; j < 64; ++j)
     for (int c = 0; c < 4; ++c) chains[c] = __hfma(chains[c], factor, term);
   const __half least = __hmin(__hmin(chains[0], chains[1]), __hmin(chains[2], chains[3]));
-  y[i] = __hlt(least, zero) ? zero : __hmax(value, zero);  // never below
+  y[i] = __hlt(least, zero) ? zero : __hlt(value, zero) ? zero : value;  // never below
 }

@@ -20,5 +20,5 @@ __global__ void k(const float* x, float* y, long long n) {
     at = at * 5 + 1;
     mine[at >> 26] += mine[(at >> 20) & 63] * 0.5f;
   }
-  y[i] = mine[at & 63] < 0 ? 0 : fmaxf(value, 0.0f);  // never below
+  y[i] = mine[at & 63] < 0 ? 0 : value < 0 ? 0.0f : value;  // never below
 }

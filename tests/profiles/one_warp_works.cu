@@ -21,5 +21,5 @@ __global__ void __launch_bounds__(1024) k(const float* x, float* y, long long n)
     }
     __syncthreads();
   }
-  if (i < n) y[i] = turn_of[threadIdx.x % 32] < 0 ? 0 : fmaxf(value, 0.0f);  // never below
+  if (i < n) y[i] = turn_of[threadIdx.x % 32] < 0 ? 0 : value < 0 ? 0.0f : value;  // never below
 }

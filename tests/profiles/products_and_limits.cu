@@ -16,5 +16,5 @@ __global__ void k(const float* x, float* y, long long n) {
 #pragma unroll
   for (int j = 0; j < 48; ++j)
     for (int c = 0; c < 4; ++c) chains[c] = fminf(fmaf(fmaf(chains[c], limit, 0.5f), limit, 0.25f), limit);
-  y[i] = chains[0] + chains[1] + chains[2] + chains[3] < 0 ? 0 : fmaxf(value, 0.0f);  // never below
+  y[i] = chains[0] + chains[1] + chains[2] + chains[3] < 0 ? 0 : value < 0 ? 0.0f : value;  // never below
 }

@@ -19,5 +19,5 @@ __global__ void __launch_bounds__(1024) k(const float* x, float* y, long long n)
   float sum = 0;
 #pragma unroll
   for (int j = 0; j < 128; ++j) sum += tile[threadIdx.x + j * 32];
-  if (i < n) y[i] = sum < 0 ? 0 : fmaxf(value, 0.0f);  // never below
+  if (i < n) y[i] = sum < 0 ? 0 : value < 0 ? 0.0f : value;  // never below
 }

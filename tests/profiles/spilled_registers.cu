@@ -24,5 +24,5 @@ __global__ void k(const float* x, float* y, long long n) {
   float least = 0;
 #pragma unroll
   for (int j = 0; j < 96; ++j) least = fminf(least, sums[j]);
-  y[i] = least < 0 ? 0 : fmaxf(value, 0.0f);  // never below
+  y[i] = least < 0 ? 0 : value < 0 ? 0.0f : value;  // never below
 }

@@ -9,8 +9,8 @@
 
 namespace ak {
 
-constexpr float kLog2E = 1.4426950408889634f;
-constexpr float kLn2 = 0.6931471805599453f;
+[[maybe_unused]] constexpr float kLog2E = 1.4426950408889634f;
+[[maybe_unused]] constexpr float kLn2 = 0.6931471805599453f;
 
 /// Tiles [begin, end) of keys.
 struct KeyTiles {

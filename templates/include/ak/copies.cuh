@@ -15,9 +15,9 @@
 namespace ak {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr bool kAsynchronousCopies = false;
+[[maybe_unused]] constexpr bool kAsynchronousCopies = false;
 #else
-constexpr bool kAsynchronousCopies = true;
+[[maybe_unused]] constexpr bool kAsynchronousCopies = true;
 #endif
 
 // The first `count` of BYTES bytes, a word at a time; zeros for the others.

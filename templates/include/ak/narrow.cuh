@@ -16,9 +16,9 @@
 namespace ak {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
-constexpr bool kFp8Conversions = false;
+[[maybe_unused]] constexpr bool kFp8Conversions = false;
 #else
-constexpr bool kFp8Conversions = true;
+[[maybe_unused]] constexpr bool kFp8Conversions = true;
 #endif
 
 /// The largest number of a format; of s8 the largest whose negative there is, too.

@@ -13,7 +13,7 @@
 
 namespace ak {
 
-constexpr int kPanelBytes = 64 * 128;
+[[maybe_unused]] constexpr int kPanelBytes = 64 * 128;
 
 // Fills a panel from registers. value(i) is result i of the thread: column i / 4 * 8 + lane % 4 * 2 + i % 2 of row
 // warp * 16 + lane / 4 + i / 2 % 2 * 8, as wgmma leaves its sums; i is below 32 and known when compiled.

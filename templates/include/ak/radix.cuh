@@ -16,7 +16,7 @@
 
 namespace ak {
 
-constexpr int kDigits = 256;
+[[maybe_unused]] constexpr int kDigits = 256;
 
 /// Digit `pass` of bits, the lowest first.
 __device__ __forceinline__ u32 digit_of(u32 bits, int pass) { return bits >> (8 * pass) & (kDigits - 1); }
@@ -106,7 +106,7 @@ __device__ __forceinline__ u32 lanes_with(u32 digit) {
 }
 
 // Counts of a digit that other tiles wait for: the lower 30 bits, and above them whether they are of all tiles before, too.
-constexpr u32 kOfTile = 1u << 30, kOfAll = 2u << 30;
+[[maybe_unused]] constexpr u32 kOfTile = 1u << 30, kOfAll = 2u << 30;
 __device__ __forceinline__ void make_known(u32* word, u32 value) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }

@@ -11,8 +11,9 @@
 
 namespace ak {
 
-constexpr int kRoutedPairs = 256;  // of a block: 8 warps
-constexpr int kRoutingWords = kRoutedPairs / 32 + 1;  // of shared memory for an expert, in sort_pairs; else 1
+[[maybe_unused]] constexpr int kRoutedPairs = 256;  // of a block: 8 warps
+// Words of shared memory for an expert, in sort_pairs; else 1.
+[[maybe_unused]] constexpr int kRoutingWords = kRoutedPairs / 32 + 1;
 
 // counts[block][e]: pairs of expert e among those of this block. `found`: shared memory.
 __device__ __forceinline__ void count_pairs(const int* ids, int pairs, int experts, int* counts, int* found) {

@@ -10,7 +10,7 @@
 
 namespace ak {
 
-constexpr int kMostBlocksOfARow = 16;  // of a cluster of sm_90; other devices have 8
+[[maybe_unused]] constexpr int kMostBlocksOfARow = 16;  // of a cluster of sm_90; other devices have 8
 
 // The value of the lane whose number differs in the bits of `offset`, of a struct of words.
 template <class Found>

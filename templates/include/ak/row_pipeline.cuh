@@ -17,7 +17,7 @@
 
 namespace ak {
 
-constexpr int kMostStages = 32;  // of a ring of chunks
+[[maybe_unused]] constexpr int kMostStages = 32;  // of a ring of chunks
 
 // Place in a ring whose length is known when the kernel runs.
 struct PlaceInRing {

@@ -17,11 +17,11 @@
 namespace ak {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-constexpr bool kClusters = false;  // kernels with clusters compile, and are not launched
+[[maybe_unused]] constexpr bool kClusters = false;  // kernels with clusters compile, and are not launched
 #else
-constexpr bool kClusters = true;
+[[maybe_unused]] constexpr bool kClusters = true;
 #endif
-constexpr int kLargestCluster = 16;  // of sm_90; other devices have 8
+[[maybe_unused]] constexpr int kLargestCluster = 16;  // of sm_90; other devices have 8
 
 /// A row over THREADS threads (blockDim.x, a power of two) of a block, or with CLUSTER of all blocks of a cluster; ROWS
 /// rows (blockDim.y) share a block. Every thread has ITEMS vectors of WIDTH elements. One a kernel.
