@@ -11,13 +11,14 @@ Exit code 0 where at least 90 % of all facts are right, 1 below, 2 for bad argum
 import argparse
 import csv
 import json
-import math
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+from shares import share_text
 
 WANTED = 0.9
 # What limits a kernel on the counts of the CPU device, by how the program says it (profiler/analysis/bottleneck_rules.cpp).
@@ -34,20 +35,6 @@ CLASSES = {
 COLUMNS = ["kernel", "held_out", "true_positives", "false_positives", "false_negatives", "traps", "traps_avoided",
            "launches", "launches_right", "bottleneck", "bottleneck_said", "bottleneck_right", "tunables",
            "tunables_right", "facts", "right", "wrong"]
-
-
-def wilson(hits, of):
-    """The 95 % interval of a share."""
-    if of == 0:
-        return 0.0, 1.0
-    z, p = 1.959964, hits / of
-    middle, half = p + z * z / (2 * of), z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
-    return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
-
-
-def share_text(name, hits, of):
-    low, high = wilson(hits, of)
-    return f"{name}: {hits} of {of}, {100 * hits / max(1, of):.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def explain(program, root, kernel, scratch):

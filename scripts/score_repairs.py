@@ -19,13 +19,13 @@ import concurrent.futures
 import contextlib
 import csv
 import json
-import math
 import pathlib
 import shutil
 import sqlite3
 import subprocess
 
 import live_curves as live
+from shares import share_text, wilson
 
 MANIFEST = live.ROOT / "experiments/live/repairs.json"
 REPAIRS = 2  # that the harness asks for
@@ -185,17 +185,6 @@ def row_of(folder, run, note):
             "pointed_at": note.get("pointed_at", ""), "remark": note.get("remark", "")}
 
 
-def wilson(hits, of, z=1.96):
-    """The 95 % interval of a share."""
-    centre, spread = hits + z * z / 2, z * math.sqrt(hits * (of - hits) / of + z * z / 4)
-    return (centre - spread) / (of + z * z), (centre + spread) / (of + z * z)
-
-
-def share(what, hits, of):
-    low, high = wilson(hits, of)
-    return f"{what}: {hits} of {of}, {100 * hits / of:.0f} % (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
-
-
 def table(folder):
     noted = notes(folder)
     rows = [row_of(folder, run, noted.get(run["name"], {})) for run in json.loads((folder / "manifest.json").read_text())["runs"]]
@@ -208,8 +197,8 @@ def table(folder):
         writer.writerows(rows)
     done = [row["answers"] for row in rows if row["answers"] != "open"]
     if done:
-        print(share("fixed by the first answer", done.count(1), len(done)))
-        print(share("fixed by one of two answers", len(done) - done.count("not fixed"), len(done)))
+        print(share_text("fixed by the first answer", done.count(1), len(done)))
+        print(share_text("fixed by one of two answers", len(done) - done.count("not fixed"), len(done)))
     for row in rows:
         print(f"{row['case']:28} {row['gate'] or row['status']:18} {row['answers']}")
 

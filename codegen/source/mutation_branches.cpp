@@ -9,14 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/characters.h"
+
 namespace ak::codegen {
 namespace {
 
 constexpr std::string_view kMutationMacro = "AK_MUTATION_";
-
-bool is_name(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 std::string_view without_blanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -33,7 +31,7 @@ std::optional<Directive> directive_in(std::string_view line) {
   if (!line.starts_with('#')) return std::nullopt;
   line = without_blanks(line.substr(1));
   std::size_t end = 0;
-  while (end < line.size() && is_name(line[end])) ++end;
+  while (end < line.size() && is_word(line[end])) ++end;
   std::string_view condition = line.substr(end);
   condition = without_blanks(condition.substr(0, std::min(condition.find("//"), condition.find("/*"))));
   return Directive{line.substr(0, end), condition};
@@ -51,7 +49,7 @@ bool asks_for_mutations_alone(std::string_view condition) {
     const bool in_brackets = condition.starts_with('(');
     if (in_brackets) condition = without_blanks(condition.substr(1));
     if (!condition.starts_with(kMutationMacro)) return false;
-    while (!condition.empty() && is_name(condition.front())) condition.remove_prefix(1);
+    while (!condition.empty() && is_word(condition.front())) condition.remove_prefix(1);
     if (!in_brackets) continue;
     condition = without_blanks(condition);
     if (!condition.starts_with(')')) return false;
