@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "codegen/source/mutation_branches.h"
 #include "core/plan/device_headers.h"
 #include "core/plan/include_scan.h"
 
@@ -35,7 +36,7 @@ std::string twin_as_kernel(const ProblemInstance& problem) {
   // What the reference says of itself for where there is no harness: that it is the exact one.
   static const std::regex own_words(
       R"(\n[ \t]*(using (accum_t|out_t|out_t_\w+) = [^;\n]*;|#[ \t]*define[ \t]+AK_EXACT\b[^\n]*))");
-  const std::string source = std::regex_replace(problem.reference_cu, own_words, "\n");
+  const std::string source = without_mutations(std::regex_replace(problem.reference_cu, own_words, "\n"));
   const int last_line = end_of_includes(source);
   const std::size_t split =
       last_line > 0 ? offset_behind_line(source, last_line) : source.find("*/") + 2;  // behind the plan

@@ -2,6 +2,7 @@
 #include "core/device/device_facts.h"
 
 #include <array>
+#include <tuple>
 
 #include "core/error.h"
 
@@ -44,7 +45,14 @@ DeviceFacts read(const Json& json) {
   return facts;
 }
 
+auto model_of(const DeviceFacts& device) {
+  return std::tie(device.kind, device.name, device.arch, device.sm_count, device.l2_bytes,
+                  device.memory_bytes);
+}
+
 }  // namespace
+
+bool same_model(const DeviceFacts& one, const DeviceFacts& other) { return model_of(one) == model_of(other); }
 
 std::string_view to_string(DeviceKind kind) {
   const auto index = static_cast<std::size_t>(kind);

@@ -35,6 +35,10 @@ struct DeviceFacts {
   [[nodiscard]] Bandwidth peak_bandwidth() const;
 };
 
+/// Times of the two may be compared: name, architecture, SMs, L2 and memory are the same. Clocks and power limits differ between
+/// GPUs of a model, and are stored.
+[[nodiscard]] bool same_model(const DeviceFacts& one, const DeviceFacts& other);
+
 /// SM_COUNT, L2_BYTES, SHARED_BYTES_PER_BLOCK and ARCH for launch plans that run on `device` as
 /// code for `target`.
 [[nodiscard]] Environment device_environment(const DeviceFacts& device, const Arch& target);

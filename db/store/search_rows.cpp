@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/store/search_rows.h"
 
+#include "core/device/device_facts.h"
 #include "core/text/hash.h"
+#include "core/text/json.h"
 #include "core/text/print_stderr.h"
 #include "db/rows.h"
 #include "db/store/catalogue_rows.h"
@@ -28,27 +30,44 @@ std::string names_of(const std::map<std::string, RowId>& workloads) {
   return names;
 }
 
-/// The search of a session that began before.
+DeviceFacts device_of(Connection& connection, RowId row) {
+  Rows device = select(connection, "SELECT facts FROM devices WHERE id = :device", {{"device", row}});
+  return device.next() ? device_facts_from_json(parse_json(device.text("facts"))) : DeviceFacts{};
+}
+
+/// The same driver and version of alphakernel; host and operating system may be others.
+bool same_programs(Connection& connection, RowId one, RowId other) {
+  return one == other ||
+         select_integer(connection,
+                        "SELECT count(*) FROM environments a JOIN environments b ON a.driver_version = "
+                        "b.driver_version AND a.alphakernel_version = b.alphakernel_version "
+                        "WHERE a.id = :one AND b.id = :other",
+                        {{"one", one}, {"other", other}}) == 1;
+}
+
+/// The search of a session that began before, on this device or another of its model.
 std::optional<RowId> begun_search(Connection& connection, const SearchRecord& search, const OpenSearch& open,
                                   const std::string& hash) {
   if (!search.session_search) return std::nullopt;
   const auto begun = select_integer(connection, "SELECT search_id FROM session_searches WHERE id = :run",
                                     {{"run", *search.session_search}});
   if (!begun) return std::nullopt;
-  const auto same = find(connection, "searches",
-                         {{"id", *begun},
-                          {"definition_id", open.definition},
-                          {"device_id", open.device},
-                          {"environment_id", open.environment},
-                          {"arch", open.arch.sm()},
-                          {"workloads_hash", hash}});
-  if (!same) {
-    fail(
-        ExitCode::bad_input,
-        "search {} cannot continue: its problem, shapes, device, driver or version of alphakernel is another "
-        "now; start it again",
-        *begun);
+  Rows same =
+      select(connection,
+             "SELECT device_id, environment_id FROM searches WHERE id = :search AND "
+             "definition_id = :definition AND arch = :arch AND workloads_hash = :hash",
+             {{"search", *begun}, {"definition", open.definition}, {"arch", open.arch.sm()}, {"hash", hash}});
+  if (!same.next() || !same_programs(connection, same.integer("environment_id"), open.environment) ||
+      !same_model(device_of(connection, same.integer("device_id")), device_of(connection, open.device))) {
+    fail(ExitCode::bad_input,
+         "search {} cannot continue: its problem, shapes, model of device, driver or version of alphakernel "
+         "is "
+         "another now; start it again",
+         *begun);
   }
+  if (same.integer("device_id") != open.device)
+    print_stderr("note: search {} goes on on another device of its model; what leads is timed again here\n",
+                 *begun);
   return begun;
 }
 
@@ -80,7 +99,9 @@ RowId begin_search_row(Connection& connection, const SearchRecord& search, const
   const std::string hash = workloads_hash(connection, open);
   if (const auto begun = begun_search(connection, search, open, hash)) {
     update(connection, "searches", *begun,
-           {{"status", "running"},
+           {{"device_id", open.device},
+            {"environment_id", open.environment},
+            {"status", "running"},
             {"reason", ""},
             {"budgets", stored_json(search.budgets)},
             {"best_variant_id", nullptr},

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -57,12 +56,6 @@ const DeviceFacts* find_ordinal(const std::vector<DeviceFacts>& devices, int ord
   return found == devices.end() ? nullptr : &*found;
 }
 
-/// What makes times comparable; clocks and power limits differ between GPUs of a model, and are stored.
-auto model_of(const DeviceFacts& device) {
-  return std::tie(device.kind, device.name, device.arch, device.sm_count, device.l2_bytes,
-                  device.memory_bytes);
-}
-
 }  // namespace
 
 std::vector<DevicePlace> numbered(std::vector<DevicePlace> places) {
@@ -72,8 +65,6 @@ std::vector<DevicePlace> numbered(std::vector<DevicePlace> places) {
     if (same[place.name] > 1) place.name = fmt::format("{} ({})", place.name, ++number[place.name]);
   return places;
 }
-
-bool same_model(const DeviceFacts& one, const DeviceFacts& other) { return model_of(one) == model_of(other); }
 
 DevicePool::DevicePool(const EvaluatorOptions& options)
     : options_(options),

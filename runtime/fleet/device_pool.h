@@ -17,8 +17,6 @@
 
 namespace ak::runtime {
 
-/// Times of the two may be compared.
-[[nodiscard]] bool same_model(const DeviceFacts& one, const DeviceFacts& other);
 /// The places, each with a name of its own.
 [[nodiscard]] std::vector<DevicePlace> numbered(std::vector<DevicePlace> places);
 

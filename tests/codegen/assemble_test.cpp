@@ -116,19 +116,22 @@ TEST_CASE("the reference is exact in double, and its twin has the candidates' pr
 
 TEST_CASE(
     "a kernel made of the reference has the twin's types alone, whatever the reference has outside of the "
-    "harness") {
+    "harness, and none of the mistakes that an audit plants") {
   const SampleProblem sample;
   ProblemInstance problem = *sample.instantiate({{"dtype", "bf16"}});
   const std::size_t code = problem.reference_cu.find("*/") + 2;
   problem.reference_cu.insert(
       code,
       "\n#ifndef ALPHAKERNEL\nusing accum_t = double;\n  using out_t = "
-      "double;\nusing out_t_y = double;\n#define AK_EXACT 1\n#endif\n#ifdef AK_EXACT\n#endif\n");
+      "double;\nusing out_t_y = double;\n#define AK_EXACT 1\n#endif\n#ifdef AK_EXACT\n#endif\n"
+      "#ifdef AK_MUTATION_X\nconstexpr int kTaps = 2;\n#else\nconstexpr int kTaps = 3;\n#endif\n");
   const std::string kernel = twin_as_kernel(problem);
   CHECK(contains(kernel, "using accum_t = float;"));
   CHECK(contains(kernel, "using out_t = __nv_bfloat16;"));
   CHECK(contains(kernel, "#define AK_TWIN 1"));
   CHECK_FALSE(contains(kernel, "= double;"));
+  CHECK(contains(kernel, "kTaps = 3;"));
+  CHECK_FALSE(contains(kernel, "AK_MUTATION"));
   CHECK_FALSE(contains(kernel, "#define AK_EXACT"));
   CHECK(parse_candidate("twin.cu", kernel).ok());
 }

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include "db/rows.h"
 #include "db/store/queue_rows.h"
 #include "tests/db/store_fixture.h"
@@ -40,7 +42,7 @@ TEST_CASE("what a search refers to is there once, however many begin") {
   CHECK(file.count("workloads") == 2);
 }
 
-TEST_CASE("a search of a session goes on in the row that it began, on the same device only") {
+TEST_CASE("a search of a session goes on in the row that it began, on a device of the same model only") {
   PreparedFile file;
   Session queue;
   queue.runs.emplace_back().name = "a";
@@ -54,6 +56,12 @@ TEST_CASE("a search of a session goes on in the row that it began, on the same d
   CHECK(file.count("searches WHERE status = 'running' AND reason = '' AND ended_at IS NULL") == 1);
   DeviceFacts other = device();
   other.uuid = "GPU-2";
+  const OpenSearch elsewhere = open_search(file.connection, other);
+  CHECK(elsewhere.device != open.device);
+  CHECK(begin_search_row(file.connection, record(run), elsewhere) == search);
+  CHECK(file.count(fmt::format("searches WHERE device_id = {}", elsewhere.device)) == 1);
+  other.memory_bytes += 1;
+  other.uuid = "GPU-3";
   CHECK_THROWS_WITH(begin_search_row(file.connection, record(run), open_search(file.connection, other)),
                     Catch::Contains("cannot continue"));
 }
