@@ -42,6 +42,8 @@ struct EvaluationRequest {
   /// Timed on inputs that change from call to call, as what is to be believed must be; never a duplicate.
   bool changing_inputs = false;
   bool fresh_process = false;  ///< that too, in a device process that has run no other candidate
+  /// Timed with few samples, for what is fitted to many such times; decides about no candidate.
+  bool coarse_times = false;
   /// Nothing is checked or timed: its timed workloads are profiled. It has passed the checks before.
   std::optional<ProfileOptions> profile = {};
   /// On a GPU, when everything has been timed, the energy of the timed workload of the greatest weight, of

@@ -50,8 +50,8 @@ std::string request_key(const EvaluationRequest& request) {
                    request.fresh_process,
                    request.profile.has_value(),
                    request.energy};
-  // As it was before there were pools, where there is none.
-  return sha256_hex(asked.dump() + request.place);
+  // As it was before there were pools and coarse times, where there are none.
+  return sha256_hex(asked.dump() + request.place + (request.coarse_times ? " coarse" : ""));
 }
 
 Json result_to_json(const EvaluationResult& result) {

@@ -38,7 +38,7 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
 /// Infinite where there is no answer.
 std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& candidate,
                              const std::vector<Workload>& shapes) {
-  const auto answer = measurements.time(candidate, shapes);
+  const auto answer = measurements.time(candidate, shapes, TimeQuality::coarse);
   if (!answer || answer->times_ns.size() != shapes.size())
     return std::vector(shapes.size(), std::numeric_limits<double>::infinity());
   return answer->times_ns;
@@ -61,7 +61,7 @@ DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance
   std::vector<Workload> shapes = draw(measurements, problem, timed, points[base], drawing);
   if (shapes.empty()) return drawn;
   go_on();
-  const auto times = measurements.time(points[base], shapes);
+  const auto times = measurements.time(points[base], shapes, TimeQuality::coarse);
   const auto is_timed = [](double ns) { return std::isfinite(ns); };
   if (!times || times->times_ns.size() != shapes.size() || !std::ranges::all_of(times->times_ns, is_timed)) {
     drawn.note = fmt::format("the rule knows the timed shapes alone: {} was not timed on drawn ones{}",

@@ -244,7 +244,7 @@ class SetMaking {
 
   void add(MemberMeasurements& measurements, const Candidate& candidate) {
     go_on();
-    const auto times = measurements.time(candidate, shapes_);
+    const auto times = measurements.time(candidate, shapes_, TimeQuality::coarse);
     go_on();
     if (!times) return;
     const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });
@@ -488,7 +488,7 @@ class SetMaking {
                            .times_ns = std::vector(shapes.size(), std::numeric_limits<double>::infinity())});
         continue;
       }
-      const auto times = measurements.time(report_.kernels.members[i].candidate, shapes);
+      const auto times = measurements.time(report_.kernels.members[i].candidate, shapes, TimeQuality::full);
       if (!times || times->times_ns.size() != shapes.size()) return;
       members.push_back(*times);
     }

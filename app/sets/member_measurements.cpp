@@ -81,12 +81,15 @@ std::vector<std::string> MemberMeasurements::taken_by(std::initializer_list<cons
 }
 
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
-                                                    const std::vector<Workload>& workloads) {
+                                                    const std::vector<Workload>& workloads,
+                                                    TimeQuality quality) {
   std::vector<std::string> taken = taken_by({&candidate}, workloads);
   if (taken.empty())
     return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
-  const auto answer =
-      answer_to(request_of(candidate, timed_problem_of(workloads), std::move(taken), Depth::time), "member");
+  EvaluationRequest request =
+      request_of(candidate, timed_problem_of(workloads), std::move(taken), Depth::time);
+  request.coarse_times = quality == TimeQuality::coarse;
+  const auto answer = answer_to(std::move(request), "member");
   if (!answer) return std::nullopt;
   const auto& [variant, result] = *answer;
   MemberTimes times{.variant = variant, .outcome = result.outcome, .times_ns = {}};

@@ -25,6 +25,10 @@ struct MemberTimes {
   std::vector<double> times_ns;  ///< by workload of the question; infinite where it does not take one
 };
 
+/// How well times are known: as a search knows them, or some percent, which is enough where many are fitted, or where what is
+/// near the fastest is timed again in turns.
+enum class TimeQuality : std::uint8_t { full, coarse };
+
 /// Of an evaluation with a rival: its times over the rival's, by workload; infinite where there are no pairs.
 [[nodiscard]] std::vector<double> paired_ratios(const EvaluationResult& result,
                                                 const std::vector<Workload>& workloads);
@@ -47,7 +51,7 @@ class MemberMeasurements {
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
-                                                const std::vector<Workload>& workloads);
+                                                const std::vector<Workload>& workloads, TimeQuality quality);
   /// Timed in turns with another one, on a GPU, on the chosen ones of the workloads: `times_ns` are its times over those
   /// of the other, by workload, where both take it. Nothing as above. @param other has passed on all that it takes
   [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,

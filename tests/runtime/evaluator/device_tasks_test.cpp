@@ -81,6 +81,17 @@ TEST_CASE("calls that take little longer than an event pair are timed in batches
   CHECK(baseline.budget.maximum_samples < task.budget.maximum_samples);
 }
 
+TEST_CASE("what estimates are fitted to is timed with fewer samples, and checked as all else is") {
+  EvaluationJob job = timed_job();
+  const DeviceTask task = gpu_tasks().evaluation(job, {});
+  job.request.coarse_times = true;
+  const DeviceTask coarse = gpu_tasks().evaluation(job, {});
+  CHECK(coarse.budget.maximum_samples < task.budget.maximum_samples);
+  CHECK(coarse.budget.relative_error > task.budget.relative_error);
+  CHECK(coarse.workloads[2].distributions.size() == task.workloads[2].distributions.size());
+  CHECK(coarse.workloads[2].time);
+}
+
 TEST_CASE("a champion is known by its score, and by its share where several workloads are timed") {
   EvaluationJob one = test::inspected_job({.time_sizes = {2'000}});
   one.request.champion_score_ns = 300;
