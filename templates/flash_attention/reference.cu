@@ -130,6 +130,9 @@ __device__ Place find_place(const int* q_offsets, const int* k_offsets, long lon
   }
   at.exists = at.batch < batches;
   at.first_query = tile * QUERIES;
+#ifdef AK_MUTATION_KEYS_FROM_0
+  if (at.batch == 0) at.t += at.k, at.k = 0;
+#endif
 #ifdef AK_MUTATION_ALL_SEQUENCES
   at.k = 0;
   at.t = t;
@@ -151,8 +154,20 @@ __device__ accum_t adjust(accum_t score, const float* slopes, long long head, lo
 #ifdef AK_MUTATION_NO_DISTANCE
   distance = 1;
 #endif
+#ifdef AK_MUTATION_FALLING_SLOPES
+  if (slopes != nullptr) score -= fabs(static_cast<accum_t>(slopes[head])) * static_cast<accum_t>(abs(distance));
+#else
   if (slopes != nullptr) score -= static_cast<accum_t>(slopes[head]) * static_cast<accum_t>(abs(distance));
+#endif
   return score;
+}
+
+__device__ bool adds(float sink) {
+#ifdef AK_MUTATION_OPEN_SINK
+  return true;
+#else
+  return sink > __int_as_float(0xff800000);
+#endif
 }
 
 struct Shared {
@@ -273,7 +288,8 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     maximum[r] = 0;
 #endif
 #ifndef AK_MUTATION_NO_SINK
-    if (sinks != nullptr && lane == 0) sum[r] = exp(static_cast<accum_t>(sinks[head]) - maximum[r]);
+    // Minus infinity adds nothing, also where the maximum is that.
+    if (sinks != nullptr && lane == 0 && adds(sinks[head])) sum[r] = exp(static_cast<accum_t>(sinks[head]) - maximum[r]);
 #endif
   }
 
@@ -297,6 +313,9 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     }
   }
 
+#ifdef AK_MUTATION_PAST_VALUES
+  if (at.k + t < all_keys) result[0][0] += 0 * widen(v[t * k_pitch]);
+#endif
   for (int r = 0; r < ROWS; ++r) {
     for (int other = LANES / 2; other > 0; other /= 2)
       sum[r] = keep(sum[r] + __shfl_xor_sync(0xffffffffu, sum[r], other));
