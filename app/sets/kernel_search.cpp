@@ -32,7 +32,10 @@ namespace {
 constexpr std::uint32_t kTriedShapes = 64;
 // Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
 constexpr std::size_t kHeldOutTimed = 16;
-constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21;
+// Shapes that have estimates for times: the more the better, and looking at 20 members of 50 on so many takes a second (chosen).
+constexpr int kGuessedShapes = 128;
+constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
+                        kGuessedStream = 22;
 
 /// A tuned point, and what is known of it.
 struct KnownCandidate {
@@ -144,6 +147,10 @@ class SetMaking {
     tell(fmt::format("{} points timed on {} drawn shapes", known_.size(), drawn.shapes.size()));
     drawn_ = std::move(drawn.shapes);
     for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = std::move(drawn.times_ns[i]);
+    // On the CPU device four shapes are drawn: too few for what estimates say of others.
+    if (measurements.device().kind == DeviceKind::cuda)
+      guessed_ = codegen::sample_held_out(*run_.problem, DeviceKind::cuda, kGuessedShapes,
+                                          agent::derive_seed(seed_, kGuessedStream));
   }
 
   /// Without those that the widest fallback has no time on: a set of it alone has to be possible, also after points were
@@ -156,6 +163,15 @@ class SetMaking {
     });
     keep_shapes_of(
         *widest, drawn_, [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
+  }
+
+  /// The fallback has to have an estimate on each.
+  void keep_guessed_that_are_taken(const MemberMeasurements& measurements) {
+    std::erase_if(guessed_, [&](const Workload& shape) {
+      return std::ranges::any_of(known_, [&](const KnownCandidate& one) {
+        return one.takes_every_shape && !measurements.takes(one.candidate, shape.axes);
+      });
+    });
   }
 
   /// Without the shapes that `one` has no time on, for all candidates; which they were. @param times of a candidate
@@ -292,6 +308,7 @@ class SetMaking {
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
       keep_drawn_that_are_taken();
+      keep_guessed_that_are_taken(measurements);
       for (KnownCandidate& one : known_) estimate(measurements, one);
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
@@ -332,20 +349,33 @@ class SetMaking {
     report_.notes.push_back("points with other compiler options than its members' are no members");
   }
 
+  /// Of all shapes: those asked for, drawn ones, guessed ones.
+  [[nodiscard]] std::size_t shape_count() const { return shapes_.size() + drawn_.size() + guessed_.size(); }
+  [[nodiscard]] const AxisValues& sizes_of(std::size_t shape) const {
+    if (shape < shapes_.size()) return shapes_[shape].axes;
+    const std::size_t other = shape - shapes_.size();
+    return other < drawn_.size() ? drawn_[other].axes : guessed_[other - drawn_.size()].axes;
+  }
+  /// Infinite where it was not timed.
+  [[nodiscard]] double time_on(const KnownCandidate& one, std::size_t shape) const {
+    if (shape < shapes_.size()) return one.times.times_ns[shape];
+    const std::size_t drawn = shape - shapes_.size();
+    return drawn < drawn_.size() ? one.drawn_ns[drawn] : std::numeric_limits<double>::infinity();
+  }
+
   /// Its times as a sum of terms, and what that says of every shape that it takes.
   void estimate(const MemberMeasurements& measurements, KnownCandidate& one) const {
     const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
-    const std::size_t count = shapes_.size() + drawn_.size();
+    const std::size_t count = shape_count();
     std::vector<std::optional<std::vector<std::int64_t>>> amounts;
     std::vector<std::vector<std::int64_t>> timed;
     std::vector<double> times_ns;
     for (std::size_t shape = 0; shape < count; ++shape) {
-      const bool drawn = shape >= shapes_.size();
-      const AxisValues& sizes = drawn ? drawn_[shape - shapes_.size()].axes : shapes_[shape].axes;
+      const AxisValues& sizes = sizes_of(shape);
       amounts.push_back(measurements.takes(one.candidate, sizes)
                             ? codegen::amounts_of(terms, one.candidate, measurements.environment(sizes))
                             : std::nullopt);
-      const double ns = drawn ? one.drawn_ns[shape - shapes_.size()] : one.times.times_ns[shape];
+      const double ns = time_on(one, shape);
       if (amounts.back() && std::isfinite(ns)) timed.push_back(*amounts.back()), times_ns.push_back(ns);
     }
     one.estimate = {};
@@ -364,9 +394,9 @@ class SetMaking {
     for (const KnownCandidate& one : known_) {
       auto layout = std::ranges::find(layouts, one.layout);
       if (layout == layouts.end()) layout = layouts.insert(layouts.end(), one.layout);
-      std::vector<double> times_ns = one.times.times_ns;
-      times_ns.insert(times_ns.end(), one.drawn_ns.begin(), one.drawn_ns.end());
-      // Of drawn shapes without an answer nothing better is known.
+      std::vector<double> times_ns;
+      for (std::size_t shape = 0; shape < shape_count(); ++shape) times_ns.push_back(time_on(one, shape));
+      // Of shapes without an answer nothing better is known.
       for (std::size_t shape = shapes_.size(); shape < times_ns.size(); ++shape)
         if (!std::isfinite(times_ns[shape])) times_ns[shape] = one.estimated_ns[shape];
       candidates.push_back(
@@ -375,9 +405,9 @@ class SetMaking {
            .takes_every_shape = one.takes_every_shape,
            .layout = one.layout.empty() ? 0 : static_cast<std::size_t>(layout - layouts.begin()) + 1});
     }
-    SetShapes shapes{.weights = {}, .asked = shapes_.size()};
+    SetShapes shapes{.weights = {}, .asked = shapes_.size(), .guessed = guessed_.size()};
     for (const Workload& shape : shapes_) shapes.weights.push_back(shape.weight);
-    shapes.weights.resize(shapes_.size() + drawn_.size(), 1);
+    shapes.weights.resize(shape_count(), 1);
     return choose_set(candidates, shapes, limits);
   }
 
@@ -589,9 +619,10 @@ class SetMaking {
   std::chrono::steady_clock::time_point began_;
   std::chrono::milliseconds time_of_shape_{0};  ///< that all points took on a timed shape
   std::vector<Workload> shapes_;
-  std::vector<Workload> drawn_;  ///< what the rule is learned from next to them
-  agent::Progress spent_;        ///< on single shapes
-  std::string stop_reason_;      ///< of these searches
+  std::vector<Workload> drawn_;    ///< what the rule is learned from next to them
+  std::vector<Workload> guessed_;  ///< where estimates alone say who is fast
+  agent::Progress spent_;          ///< on single shapes
+  std::string stop_reason_;        ///< of these searches
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;  ///< the set

@@ -24,18 +24,24 @@ using Members = std::vector<std::size_t>;
 
 struct RatedMembers {
   Members members;  ///< between which estimates choose
-  double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1;
+  double mean_ratio = 1, worst_ratio = 1, drawn_ratio = 1, guessed_ratio = 1;
   Members in_rows_alone = {};
 };
 
 /// What sets are ranked by.
-constexpr auto whole_ratio = [](const RatedMembers& one) { return one.mean_ratio * one.drawn_ratio; };
+constexpr auto whole_ratio = [](const RatedMembers& one) {
+  return one.mean_ratio * one.drawn_ratio * one.guessed_ratio;
+};
 
 class SetSearch {
  public:
   SetSearch(const std::vector<SetCandidate>& candidates, const SetShapes& shapes, const SetLimits& limits)
-      : candidates_(candidates), weights_(shapes.weights), asked_(shapes.asked), limits_(limits) {
-    AK_ASSERT(!candidates.empty() && asked_ > 0 && asked_ <= weights_.size(),
+      : candidates_(candidates),
+        weights_(shapes.weights),
+        asked_(shapes.asked),
+        timed_(shapes.weights.size() - shapes.guessed),
+        limits_(limits) {
+    AK_ASSERT(!candidates.empty() && asked_ > 0 && shapes.guessed <= weights_.size() && asked_ <= timed_,
               "a set is chosen from something");
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
       double best = std::numeric_limits<double>::infinity();
@@ -53,9 +59,12 @@ class SetSearch {
       const std::vector<RatedMembers> rated = sets_of(size, base);
       if (rated.empty()) continue;
       base = rated.front().members;
-      const auto within = std::ranges::find_if(rated, [&](const auto& one) { return within_limits(one); });
+      const auto within = std::ranges::find_if(rated, [&](const auto& one) {
+        return within_limits(one) && one.guessed_ratio <= limits_.guessed_ratio;
+      });
       if (within != rated.end()) return choice_of(*within, true);
-      keep_nearer(nearest, rated.front());
+      const auto best = std::ranges::find_if(rated, [&](const auto& one) { return within_limits(one); });
+      keep_nearer(nearest, best != rated.end() ? *best : rated.front());
       const auto elsewhere = std::ranges::find_if(
           rated, [&](const auto& one) { return one.drawn_ratio <= limits_.drawn_ratio; });
       keep_nearer(with_own_rows, with_rows(elsewhere != rated.end() ? *elsewhere : rated.front()));
@@ -171,10 +180,10 @@ class SetSearch {
   /// Infinite where no member takes a shape.
   [[nodiscard]] RatedMembers rated(const Members& members, const Members& in_rows_alone = {}) const {
     double worst = 1;
-    std::array<double, 2> sums{}, weights{};  // of shapes asked for, and of drawn ones
+    std::array<double, 3> sums{}, weights{};  // of shapes asked for, of drawn ones, and of guessed ones
     for (std::size_t shape = 0; shape < weights_.size(); ++shape) {
       const double ratio = time_of(chosen_on(members, in_rows_alone, shape), shape) / best_ns_[shape];
-      const std::size_t kind = shape < asked_ ? 0 : 1;
+      const std::size_t kind = shape < asked_ ? 0 : shape < timed_ ? 1 : 2;
       sums[kind] += weights_[shape] * std::log(ratio);
       weights[kind] += weights_[shape];
       if (shape < asked_) worst = std::max(worst, ratio);
@@ -182,7 +191,7 @@ class SetSearch {
     const auto mean = [&](std::size_t kind) {
       return weights[kind] > 0 ? std::exp(sums[kind] / weights[kind]) : 1.0;
     };
-    return {members, mean(0), worst, mean(1), in_rows_alone};
+    return {members, mean(0), worst, mean(1), mean(2), in_rows_alone};
   }
 
   /// Sets of this size by their mean: all, or those that add a member to `base` where there are too many.
@@ -252,6 +261,7 @@ class SetSearch {
                      .mean_ratio = set.mean_ratio,
                      .worst_ratio = set.worst_ratio,
                      .drawn_ratio = set.drawn_ratio,
+                     .guessed_ratio = set.guessed_ratio,
                      .within_limits = within};
     const auto place_of = [&](std::size_t candidate) {
       return static_cast<std::size_t>(std::ranges::lower_bound(choice.members, candidate) -
@@ -270,7 +280,7 @@ class SetSearch {
 
   const std::vector<SetCandidate>& candidates_;
   const std::vector<double>& weights_;
-  std::size_t asked_;
+  std::size_t asked_, timed_;  ///< so many of the first shapes
   const SetLimits& limits_;
   std::vector<double> best_ns_;
   std::vector<std::size_t> pool_;  ///< candidates that no other makes useless

@@ -135,6 +135,22 @@ TEST_CASE("choices that are a little wrong on drawn shapes are not bought with t
   CHECK(set.drawn_ratio == Approx(1));
 }
 
+TEST_CASE("a set takes the members that guessed shapes need, as far as there may be so many") {
+  // The first is the fastest wherever somebody looked, the others where nobody did.
+  const std::vector<SetCandidate> candidates =
+      candidates_of({{100, 100, 100, 150, 150}, {110, 110, 110, 100, 150}, {120, 120, 120, 150, 100}});
+  const SetShapes timed{.weights = {1, 1, 1, 1, 1}, .asked = 2, .guessed = 2};
+  const SetChoice set = choose_set(candidates, timed, {});
+  CHECK(set.members == std::vector<std::size_t>{0, 1, 2});
+  CHECK(set.chosen == std::vector<std::size_t>{0, 0, 0, 1, 2});
+  CHECK(set.guessed_ratio == Approx(1));
+  const SetChoice two = choose_set(candidates, timed, {.max_members = 2});
+  CHECK(two.members.size() == 2);
+  CHECK(two.guessed_ratio == Approx(std::sqrt(1.5)));
+  CHECK(two.within_limits);  // what was timed is
+  CHECK(choose_set(candidates, timed, {.guessed_ratio = 2}).members == std::vector<std::size_t>{0});
+}
+
 TEST_CASE("a member in rows alone that loses its shapes to later ones is left out") {
   std::vector<SetCandidate> candidates =
       candidates_of({{100, 150, 150, 100}, {300, 108, 108, 900}, {300, 100, 148, 900}, {300, 148, 100, 900}});

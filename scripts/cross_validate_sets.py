@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which members of a kernel set do well on shapes that it was not made from, by cross-validation over recorded times.
+
+    python3 scripts/cross_validate_sets.py OUT.csv [--splits 20]
+
+Points of gemm that one H200 timed on 80 drawn shapes (experiments/results/2026-11-27_h200_gemm_points and _wide) stand for candidates.
+Of the shapes 25 are left out, some of the others are learned from: estimates of the templates' time terms are fitted to them, members are
+chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 24. The loss is that of the member of the
+least estimate to the best candidate, on the shapes learned from (`guessed` 0), or on these and on as many shapes as `guessed` says, where
+estimates stand for times. Columns: candidates (starts: those of the templates; all: 152 points), learned, guessed, members, and as
+geometric means over shapes left out: of_torch, the speed over PyTorch's; of_best, the best of all points over the choice; of_member, the
+same of the best member. Needs SciPy; some minutes.
+"""
+
+import argparse
+import csv
+import json
+import math
+import pathlib
+import random
+
+import numpy as np
+from scipy.optimize import nnls
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS = [ROOT / "experiments/results" / name for name in ("2026-11-27_h200_gemm_points", "2026-11-27_h200_gemm_points_wide")]
+EVENT_PAIR_US = 1.85  # around one call, as in those records
+LEFT_OUT, MOST, LIMIT = 25, 24, math.log(1.01)
+NAMES = dict(min=min, max=max, ceil_div=lambda x, y: -(-x // y), round_up=lambda x, y: -(-x // y) * y, SM_COUNT=132, B=1, batch="none",
+             a_layout="row", b_layout="row", gate="none", residual="none", scales="none", dropout="none", store="same", sizeof_a=2,
+             sizeof_b=2)
+
+
+def plan_of(template):
+    text = (ROOT / "templates/gemm" / template).read_text()
+    return json.loads(text[text.index("/* alphakernel") + len("/* alphakernel"):text.index("*/")])
+
+
+class Recorded:
+    """Times in us by candidate and shape, without the event pair, and amounts of the templates' time terms."""
+
+    def __init__(self, guessed):
+        self.points, times = {}, []
+        for record in RECORDS:
+            with open(record / "points.csv") as file:
+                for row in csv.DictReader(file):
+                    tunables = {name: int(value) for name, value in (pair.split("=") for pair in row["tunables"].split())}
+                    self.points[row["point"]] = (row.get("template") or "gemm_wgmma.cu", tunables)
+            with open(record / "times.csv") as file:
+                times.append({tuple(int(row[axis]) for axis in "MNK"): row for row in csv.DictReader(file)})
+        self.shapes = [shape for shape in times[0] if shape in times[1] and all(size % 8 == 0 for size in shape)]
+        self.torch = np.array([float(times[0][shape]["torch"]) - EVENT_PAIR_US for shape in self.shapes])
+        self.times = np.array([[float((times[0][shape].get(point) or times[1][shape].get(point)) or "inf") - EVENT_PAIR_US
+                                for shape in self.shapes] for point in self.points])
+        self.plans = {template: plan_of(template) for template in {template for template, _ in self.points.values()}}
+        self.amounts = np.empty((len(self.points), len(self.shapes)), object)
+        self.guessed = np.empty((len(self.points), len(guessed)), object)
+        for i, (template, tunables) in enumerate(self.points.values()):
+            amounts_of = self.compiled(template, tunables)
+            for table, shapes in ((self.amounts, self.shapes), (self.guessed, guessed)):
+                for j, shape in enumerate(shapes):
+                    table[i, j] = amounts_of(shape)
+
+    def compiled(self, template, tunables):
+        plan = self.plans[template]
+        let = [(name, compile(str(text), name, "eval")) for name, text in plan["let"].items()]
+        terms = [compile(str(text), "term", "eval") for text in plan["time_terms"]]
+
+        def amounts_of(shape):
+            names = NAMES | tunables | dict(zip("MNK", shape))
+            for name, code in let:
+                try:
+                    names[name] = eval(code, {}, names)
+                except NameError:  # what no term needs
+                    pass
+            return np.array([float(eval(code, {}, names)) for code in terms])
+
+        return amounts_of
+
+    def starts(self):
+        """The candidates that are starts of their templates."""
+        found = []
+        for i, (template, tunables) in enumerate(self.points.values()):
+            plan = self.plans[template]
+            defaults = {name: one["default"] if isinstance(one, dict) else one for name, one in plan["tunables"].items()}
+            if any(all((defaults | start).get(name) == value for name, value in tunables.items()) for start in plan.get("starts", [])):
+                found.append(i)
+        return found
+
+
+def fitted(recorded, candidate, learned):
+    """Microseconds for each of its terms, or None where it was timed on fewer than three shapes."""
+    timed = [j for j in learned if np.isfinite(recorded.times[candidate, j])]
+    if len(timed) < 3:
+        return None
+    return nnls(np.array([recorded.amounts[candidate, j] / recorded.times[candidate, j] for j in timed]), np.ones(len(timed)))[0]
+
+
+def members_of(candidates, estimates, times, guesses):
+    """One by one, the one that lowers the loss most. By candidate: estimates and times on shapes learned from, and guesses."""
+    best, best_guess = np.min([times[one] for one in candidates], 0), np.min([guesses[one] for one in candidates], 0)
+    chosen, members, last = None, [], math.inf
+    while len(members) < MOST:
+        rated = []
+        for one in candidates:
+            if one in members:
+                continue
+            if chosen is None:
+                now = (estimates[one], times[one], guesses[one])
+            else:
+                takes = estimates[one] < chosen[0]
+                now = (np.where(takes, estimates[one], chosen[0]), np.where(takes, times[one], chosen[1]),
+                       np.minimum(guesses[one], chosen[2]))
+            losses = (np.log(now[1] / best).mean(), np.log(now[2] / best_guess).mean() if len(best_guess) else 0.0)
+            rated.append((sum(losses), one, losses, now))
+        if not rated:
+            break
+        total, one, losses, now = min(rated, key=lambda each: each[:2])
+        if total >= last - 1e-6:
+            break
+        chosen, last = now, total
+        members.append(one)
+        if max(losses) <= LIMIT:
+            break
+    return members
+
+
+def trial(recorded, candidates, learned_count, guessed_count, seed):
+    places = list(range(len(recorded.shapes)))
+    random.Random(seed).shuffle(places)
+    others, learned = places[:LEFT_OUT], places[LEFT_OUT:LEFT_OUT + learned_count]
+    fits = {one: fit for one in candidates if (fit := fitted(recorded, one, learned)) is not None}
+
+    def estimated(one, table, shapes):
+        return np.array([float(table[one, j] @ fits[one]) for j in shapes])
+
+    far = 1e9  # what a candidate that does not take a shape is
+    estimates = {one: estimated(one, recorded.amounts, learned) for one in fits}
+    times = {one: np.where(np.isfinite(recorded.times[one][learned]), recorded.times[one][learned], far) for one in fits}
+    guesses = {one: estimated(one, recorded.guessed, range(guessed_count)) for one in fits}
+    members = members_of(list(fits), estimates, times, guesses)
+    choice = np.argmin([estimated(one, recorded.amounts, others) for one in members], 0)
+    taken = np.array([recorded.times[members[place], j] for place, j in zip(choice, others)])
+
+    def mean(ratios):
+        return math.exp(np.log(ratios).mean())
+
+    return (len(members), mean(recorded.torch[others] / taken), mean(np.min(recorded.times[:, others], 0) / taken),
+            mean(np.min(recorded.times[np.ix_(members, others)], 0) / taken))
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("output", type=pathlib.Path)
+    arguments.add_argument("--splits", type=int, default=20)
+    options = arguments.parse_args()
+    draw = random.Random(7)
+    size = lambda: int(math.exp(draw.uniform(math.log(32), math.log(16384)))) // 8 * 8
+    recorded = Recorded([(size(), size(), size()) for _ in range(128)])
+    with open(options.output, "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["candidates", "learned", "guessed", "members", "of_torch", "of_best", "of_member"])
+        for name, candidates in (("starts", recorded.starts()), ("all", list(range(len(recorded.points))))):
+            for learned in (10, 20, 35, 55):
+                for guessed in (0, 128):
+                    rows = [trial(recorded, candidates, learned, guessed, seed) for seed in range(options.splits)]
+                    means = np.mean(rows, 0)
+                    table.writerow([name, learned, guessed, f"{means[0]:.1f}", *(f"{value:.3f}" for value in means[1:])])
+                    file.flush()
+
+
+if __name__ == "__main__":
+    main()
