@@ -28,7 +28,8 @@ constexpr std::array kExitCodes{
         "run, or no worker starts. Or only language models propose and none can be asked.",
         "Run `alphakernel doctor`, which names the missing part and how to get it."},
     ExitCodeInfo{ExitCode::database, "database",
-                 "The file is not a database of AlphaKernel, was written by a newer version, stayed locked, "
+                 "The file is missing or not a database of AlphaKernel, was written by a newer version, "
+                 "stayed locked, "
                  "is on a read-only file system, or the disk is full.",
                  "Update AlphaKernel, end the other process, free space, or name another file with `--db`."},
     ExitCodeInfo{

@@ -60,10 +60,14 @@ UpgradedCopies& upgraded_copies() {
 
 }  // namespace
 
-std::filesystem::path readable_file(const std::filesystem::path& file) {
+void require_database(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file))
     fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
          file.string());
+}
+
+std::filesystem::path readable_file(const std::filesystem::path& file) {
+  require_database(file);
   Connection connection(file, OpenMode::read_only);
   const std::int64_t version = check_database(connection, file);
   if (version == schema_version()) return file;
@@ -80,8 +84,7 @@ Connection open_to_read(const std::filesystem::path& file) {
 }
 
 Upgrade upgrade(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file))
-    fail(ExitCode::bad_input, "{}: there is no such database", file.string());
+  require_database(file);
   Connection connection(file, OpenMode::create);
   const std::int64_t before = check_database(connection, file);
   prepare_database(connection, file);

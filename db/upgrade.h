@@ -11,6 +11,9 @@ namespace ak::db {
 /// Largest file of an older schema that a reader copies, bytes: a copy of so much takes some ten seconds (chosen).
 inline constexpr std::uintmax_t kLargestCopyBytes = std::uintmax_t{1} << 30;
 
+/// Throws Error(database), which says what to do, where there is no such file.
+void require_database(const std::filesystem::path& file);
+
 /// A file of the present schema with the contents of `file`: `file` itself, or where that is of an older schema an
 /// upgraded copy in the folder for temporary files, which lives as long as the process and is made again when `file`
 /// has changed. A note on stderr names the file once. Throws Error(database) when there is no such file, when it
@@ -25,8 +28,7 @@ struct Upgrade {
   std::int64_t from = 0, to = 0;  ///< schema versions; the same where there was nothing to do
 };
 
-/// Brings a file to the present schema, with a backup next to it. Throws Error(bad_input) when there
-/// is none, Error(database).
+/// Brings a file to the present schema, with a backup next to it. Throws Error(database), also when there is none.
 Upgrade upgrade(const std::filesystem::path& file);
 
 }  // namespace ak::db

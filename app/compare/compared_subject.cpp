@@ -11,6 +11,7 @@
 #include "core/device/arch.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "db/upgrade.h"
 
 namespace ak::app {
 namespace {
@@ -64,9 +65,7 @@ std::optional<SubjectKind> subject_kind(std::string_view word) {
 }
 
 ComparedSubject find_subject(const std::filesystem::path& database, const std::string& word) {
-  if (!std::filesystem::exists(database))
-    fail(ExitCode::database, "there is no database {}: run generate_kernel first, or name one with --db",
-         database.string());
+  db::require_database(database);
   const SubjectKind kind = subject_kind(word).value();
   const std::string wanted = word.substr(word.find(':') + 1);
   if (word.starts_with(kFormerSearch)) print_stderr("note: session:{0} is called search:{0} now\n", wanted);

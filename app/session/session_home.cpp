@@ -2,6 +2,7 @@
 #include "app/session/session_home.h"
 
 #include "core/error.h"
+#include "core/text/file_checks.h"
 #include "db/merge/merge.h"
 #include "db/store/session_store.h"
 
@@ -27,6 +28,7 @@ void set_home(db::Session& session, const std::filesystem::path& home,
   if (!std::filesystem::is_directory(file.parent_path(), none))
     fail(ExitCode::usage, "--merge-into {}: there is no folder {}", file.string(),
          file.parent_path().string());
+  require_writable(file);  // the session may run all night before it gets there
   if (std::filesystem::exists(file, none))
     static_cast<void>(db::SessionStore(file, db::OpenMode::read_only).all());
   session.budgets[kHomeKey] = file.string();

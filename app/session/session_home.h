@@ -12,7 +12,7 @@ namespace ak::app {
 /// Kept in `sessions.budgets`, below "merge_into".
 [[nodiscard]] std::optional<std::filesystem::path> home_of(const db::Session& session);
 
-/// Chooses it. Throws Error when it is the session's own, is no database that can be merged into, or its folder is missing.
+/// Chooses it. Throws Error when it is the session's own, is no database that can be merged into, cannot be written, or its folder is missing.
 void set_home(db::Session& session, const std::filesystem::path& home, const std::filesystem::path& database);
 
 /// Merges the session's database into its home, which may be done again and again. Returns the rows added; nothing without

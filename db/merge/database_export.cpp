@@ -9,6 +9,7 @@
 #include "db/merge/snapshot.h"
 #include "db/merge/table_shape.h"
 #include "db/rows.h"
+#include "db/upgrade.h"
 
 namespace ak::db {
 namespace {
@@ -54,7 +55,7 @@ void delete_stale(Connection& connection) {
 std::int64_t export_since(const std::filesystem::path& from, const std::filesystem::path& to,
                           const std::string& since) {
   if (std::filesystem::exists(to)) fail(ExitCode::usage, "{} is there already: name a new file", to.string());
-  if (!std::filesystem::exists(from)) fail(ExitCode::database, "there is no database {}", from.string());
+  require_database(from);
   const Snapshot snapshot(from, to);
   Connection connection(snapshot.file(), OpenMode::create);
   const std::vector<TableShape> tables = tables_in_order(connection);

@@ -37,8 +37,6 @@ void add_difference(Connection& connection, const DerivedTable& derived, std::st
 }  // namespace
 
 std::vector<std::string> verify(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file))
-    fail(ExitCode::bad_input, "{}: there is no such database", file.string());
   Connection connection = open_to_read(file);
   std::vector<std::string> wrong;
   for (const std::string& line : select_texts(connection, "SELECT * FROM pragma_integrity_check"))

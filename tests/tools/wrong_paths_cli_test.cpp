@@ -66,6 +66,8 @@ const std::vector<Reader> kReaders{
     {{"problem", "new", "made", "--from", "PATH"}},
     {{"query", "--db", "PATH", "SELECT 1"}, {"empty"}},
     {{"report", "--db", "PATH"}, {"empty"}},
+    {{"session", "abandon", "1", "--db", "PATH"}},
+    {{"session", "resume", "1", "--db", "PATH"}},
     {{"session", "start", "PATH"}},
     {{"session", "status", "--db", "PATH"}},
     {{"simulate", "PATH", "--strategy", "random"}},
@@ -101,5 +103,21 @@ TEST_CASE("a path that a verb cannot read is named once, in one line, with the e
       CHECK(result.err.starts_with("error: "));
       CHECK((times_in(result.err, path) == 1 || result.err.find("there is no session") != std::string::npos));
     }
+  }
+}
+
+TEST_CASE("a database that is missing has one exit code, whatever reads it, and is not made") {
+  Sandbox box;
+  const std::string file = (box.folder / "missing.db").string();
+  for (const Reader& reader : kReaders) {
+    if (reader.words.size() < 2 || std::ranges::find(reader.words, "--db") == reader.words.end()) continue;
+    if (reader.words[1] == "status") continue;  // of no sessions
+    std::vector<std::string> words = reader.words;
+    std::ranges::replace(words, std::string(kPath), file);
+    const ProgramResult result = box.run(words);
+    CAPTURE(words, result.exit_code, result.err);
+    CHECK(result.exit_code == code(ExitCode::database));
+    CHECK(result.err.find("there is no database") != std::string::npos);
+    CHECK_FALSE(fs::exists(file));
   }
 }

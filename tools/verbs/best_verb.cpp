@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/print_stderr.h"
+#include "db/upgrade.h"
 #include "tools/operation_call.h"
 #include "verb_table.h"
 
@@ -31,7 +32,7 @@ int export_best(const app::Arguments& arguments) {
   app.add_option("--algorithm", problem, "only points of this problem");
   if (!parse(app, arguments)) return 0;
   const std::filesystem::path file = app::database_file(database, app::load_config());
-  if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
+  db::require_database(file);
   const app::BestPoints best = app::best_points_of(file, problem);
   // A problem of the user's own is known where it has points.
   if (best.points.empty() && !problem.empty()) static_cast<void>(codegen::find_problem(problem));
@@ -125,7 +126,7 @@ int show_front(const app::Arguments& arguments) {
   auto objectives = app::parse_objectives(wanted);
   const auto params = named_params(flags);
   const std::filesystem::path file = app::database_file(database, app::load_config());
-  if (!std::filesystem::exists(file)) fail(ExitCode::database, "there is no database {}", file.string());
+  db::require_database(file);
   const app::ParetoFront front = app::pareto_front(file, flags.problem().name, params, std::move(objectives));
   if (!picture.empty()) write_file_atomically(picture, front_picture(front));
   fmt::print("{}", json ? to_json(front).dump() + "\n" : front_text(front));

@@ -11,6 +11,7 @@
 #include "app/setup/interrupt.h"
 #include "core/error.h"
 #include "core/text/print_stderr.h"
+#include "db/upgrade.h"
 #include "runtime/reference/python_installation.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
@@ -200,7 +201,7 @@ app::BoardFiles files_of(const std::string& folder) {
 
 int export_set(const fs::path& database, const ExchangeFlags& flags) {
   const std::string& folder = flags.folder;
-  if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
+  db::require_database(database);
   if (!flags.force && fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     fail(ExitCode::output, "{} is not empty; --force writes into it", folder);
   print_report(app::export_exchange(database, folder, flags.all, flags.problems), folder, flags.json);
@@ -212,7 +213,7 @@ int write_trajectories(const fs::path& database, const ExchangeFlags& flags, con
   if (!flags.folder.empty() || flags.all || !flags.problems.empty())
     fail(ExitCode::usage,
          "--trajectories writes one file, and no data set: leave folder, --all and --problems out");
-  if (!fs::exists(database)) fail(ExitCode::database, "there is no database {}", database.string());
+  db::require_database(database);
   if (!flags.force && fs::exists(file))
     fail(ExitCode::output, "{} is there; --force replaces it", file.string());
   const app::TrajectoryReport report =

@@ -8,6 +8,7 @@
 #include "core/text/file.h"
 #include "core/text/json_line.h"
 #include "core/text/print_stderr.h"
+#include "db/upgrade.h"
 #include "tools/command_line.h"
 #include "tools/number_options.h"
 #include "tools/operation_call.h"
@@ -75,8 +76,7 @@ int run_knowledge(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   if (!arch.empty()) filter.arch = sm_of(arch);
   const std::filesystem::path file = app::database_file(database, app::load_config());
-  if (!std::filesystem::exists(file))
-    fail(ExitCode::bad_input, "{}: there is no such database", file.string());
+  db::require_database(file);
   if (again) learn_again(file);
   const bool list = !words.empty() || !filter.bottleneck.empty();
   filter.words = words;

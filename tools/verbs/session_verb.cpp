@@ -13,6 +13,7 @@
 #include "app/slurm/session_array.h"
 #include "app/slurm/session_job.h"
 #include "core/error.h"
+#include "db/upgrade.h"
 #include "tools/command_line.h"
 #include "tools/live_text.h"
 #include "tools/operation_call.h"
@@ -115,6 +116,7 @@ int resume(const app::Arguments& arguments) {
       "where the session's files are now: on another machine, to which they were copied with the database");
   if (!parse_numbered(app, arguments, common, NoNumber::refused)) return 0;
   const fs::path database = common.file();
+  db::require_database(database);
   db::SessionStore store(database);
   if (db::SessionLock(database).is_taken(*common.id))
     fail(ExitCode::usage, "session {} is running already", *common.id);
@@ -147,6 +149,7 @@ int abandon(const app::Arguments& arguments) {
   SessionCommand common;
   if (!parse_numbered(app, arguments, common, NoNumber::refused)) return 0;
   const fs::path database = common.file();
+  db::require_database(database);
   if (app::runs_in_slurm(database, *common.id)) app::check_no_job(database, *common.id);
   app::abandon_session(database, *common.id);
   db::SessionStore store(database, db::OpenMode::read_only);
