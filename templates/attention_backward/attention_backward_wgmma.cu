@@ -192,6 +192,7 @@ __device__ __forceinline__ void write(scalar_t* to, const float (&sums)[COUNT / 
 }
 
 __device__ __forceinline__ void release(u32 barrier) {
+  __syncwarp();  // all lanes have read
   if (threadIdx.x % 32 == 0) ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
 
