@@ -62,7 +62,7 @@ void AsyncChecker::wait(Warp& warp, int lane, std::size_t groups_left) {
   SharedShadow& shadow = state_.shadow(*warp.block);
   for (const AsyncRead& read : watched->reads.wait({warp.index, lane}, groups_left)) {
     if (read.clock == shadow.clock_of(warp.index)) continue;  // nothing was ordered after their beginning
-    shadow.read_asynchronously(warp.index, std::max(lane, 0), read.op, read.chunks);
+    shadow.read_asynchronously(warp.index, lane, read.op, read.chunks);
   }
 }
 

@@ -94,8 +94,8 @@ std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::
                               std::uint32_t mask, std::uint32_t bytes, AccessKind kind) {
   mask &= warp.mask;
   if (mask == 0) return 0;
-  const CheckedAccess request{
-      .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
+  CheckedAccess request{.warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
+  request.touch.collective = request.touch.async && space == Space::shared;
   if (request.touch.strong) state_->strong_access(request);
   switch (space) {
     case Space::shared:
@@ -113,8 +113,9 @@ std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::
 
 bool Checker::access_run(Warp& warp, const Op& op, Space space, const Run& run, AccessKind kind) {
   if (kind == AccessKind::atomic || kind == AccessKind::async_write) return false;
-  const CheckedAccess request{
+  CheckedAccess request{
       .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, run.lane_bytes, kind)};
+  request.touch.collective = request.touch.async && space == Space::shared;
   if (space == Space::local) return state_->local_run(request, run);
   if (run.lane_bytes < 4) return false;  // races are looked for in whole words
   if (space == Space::shared || space == Space::shared_cluster) return state_->shared_run(request, run);
@@ -174,10 +175,10 @@ void Checker::fenced(Warp& warp, bool grid) {
   state_->global_shadow.acquired(linear_of(*warp.block));
 }
 
-void Checker::released(Warp& warp, const Block& owner, std::uint32_t offset) {
+void Checker::released(Warp& warp, const Block& owner, std::uint32_t offset, std::uint32_t lanes) {
   state_->async.released(*warp.block);
   if (&owner == warp.block) {
-    state_->shadow(owner).released(warp.index, offset);
+    state_->shadow(owner).released(warp.index, offset, lanes, warp.live);
     return;
   }
   state_->async.signalled(owner);

@@ -87,8 +87,8 @@ class Checker {
   void warp_synced(Warp& warp, std::uint32_t lanes);
   /// fence / membar of at least cta scope; `grid` or wider scope publishes global writes as well.
   void fenced(Warp& warp, bool grid);
-  /// Release into and acquire from a synchronisation object in shared memory (an mbarrier).
-  void released(Warp& warp, const Block& owner, std::uint32_t offset);
+  /// Release by `lanes` into, and acquire from, a synchronisation object in shared memory (an mbarrier).
+  void released(Warp& warp, const Block& owner, std::uint32_t offset, std::uint32_t lanes);
   void acquired(Warp& warp, const Block& owner, std::uint32_t offset);
   void cluster_joined(const std::vector<Block*>& cluster);
   /// The asynchronous copies to [offset, offset + bytes) have completed and are visible to `lane` alone until

@@ -37,6 +37,24 @@ std::uint64_t shared_by_lanes(std::uint64_t mine, bool writes) {
   return mine | (whole && !writes ? SharedRecord::several : SharedRecord::mixed);
 }
 
+bool is_collective(std::uint64_t record) {
+  return ThreadRecord{record}.sharing() == SharedRecord::collective;
+}
+std::uint64_t sharing_of(const Touch& touch) {
+  return touch.collective ? SharedRecord::collective : SharedRecord::alone;
+}
+
+/// The record is of another warp of which more is known of single lanes than of all: whether it is of such.
+bool ordered_by_lane(const VectorClock& seen, ThreadRecord record, std::uint64_t mine) {
+  const LaneRow* const row = seen.row(record.participant());
+  if (row == nullptr) return false;
+  if (record.clock() <= (*row)[static_cast<std::size_t>(record.lane())]) return true;
+  // Which lane touched the common bytes is not known; of a collective read each lane knows that it is over.
+  const bool any = is_collective(record.bits) || (record.sharing() == SharedRecord::mixed &&
+                                                  (record.bits & ~mine & SharedRecord::kMask) != 0);
+  return any && record.clock() <= seen.lanes->latest(record.participant());
+}
+
 /// The first of several lanes that clash is the one that is named.
 void add_conflict(Conflict& all, const Conflict& more) {
   const std::uint32_t lanes = all.lanes | more.lanes;
@@ -72,7 +90,8 @@ bool SharedShadow::conflicts(const Touch& touch, ThreadRecord record, std::uint6
   if (record.pending() && participant != kCopyEngine)
     return !(touch.copy && participant == touch.warp && record.lane() == own.lane());
   if (record.clock() <= seen.at[participant]) return false;
-  if (participant != touch.warp) return true;
+  if (participant != touch.warp) return !ordered_by_lane(seen, record, mine);
+  if (is_collective(record.bits)) return false;
   const LaneClocks* lanes = warps_[touch.warp].lanes.get();
   if (lanes != nullptr && lanes->ordered(record.lane(), record.clock(), own.lane())) return false;
   if (record.sharing() == SharedRecord::several) return was_read;
@@ -202,7 +221,9 @@ Conflict SharedShadow::touch_run_in(Words words, const Touch& touch, std::uint64
     }
     return conflict;
   }
-  const std::uint64_t mine = base | lane_bits(std::countr_zero(mask));
+  // Of lanes that read one word the last stands for all: it is seldom the one that signals for the others.
+  const int first = std::countr_zero(mask), last = 31 - std::countl_zero(mask);
+  const std::uint64_t mine = base | lane_bits(touch.writes ? first : last);
   const bool one = std::popcount(mask) == 1;
   Conflict conflict = touch_span(touch, {.at = words(word),
                                          .word = word,
@@ -211,6 +232,7 @@ Conflict SharedShadow::touch_run_in(Words words, const Touch& touch, std::uint64
                                          .shift = 63});
   if (conflict.lanes == 0) return conflict;
   conflict.lanes = mask;
+  conflict.lane = first;
   // Of the lanes that all did it, name another than the one that they clash with.
   const ThreadRecord other{conflict.record};
   const std::uint32_t others = mask & ~(1u << other.lane());
@@ -294,8 +316,13 @@ namespace {
 
 void record_read(const ShadowWords& at, std::uint64_t mine, std::uint64_t limit) {
   const std::uint64_t before = *at.reads;
-  if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant)) != 0) {
+  if (((before ^ mine) & (SharedRecord::kClock | SharedRecord::kParticipant)) != 0 ||
+      is_collective(before) != is_collective(mine)) {
     if (before >= limit) *at.older_reads = before;
+    *at.reads = mine;
+    return;
+  }
+  if (is_collective(mine)) {
     *at.reads = mine;
     return;
   }
@@ -308,7 +335,10 @@ void record_read(const ShadowWords& at, std::uint64_t mine, std::uint64_t limit)
     sharing = whole ? SharedRecord::several : SharedRecord::mixed;
   }
   constexpr std::uint64_t kMerged = SharedRecord::kMask | SharedRecord::kSharing | SharedRecord::kStrong;
-  *at.reads = (mine & ~kMerged) | (either & SharedRecord::kMask) | (both & SharedRecord::kStrong) | sharing;
+  // The last lane stands for all, as in touch_run_in.
+  const bool earlier_is_last = (before & SharedRecord::kLane) > (mine & SharedRecord::kLane);
+  *at.reads = ((earlier_is_last ? before : mine) & ~kMerged) | (either & SharedRecord::kMask) |
+              (both & SharedRecord::kStrong) | sharing;
 }
 
 void record_write(const ShadowWords& at, std::uint64_t mine) {
@@ -323,6 +353,7 @@ void record_write(const ShadowWords& at, std::uint64_t mine) {
 }  // namespace
 
 void SharedShadow::record(const Touch& touch, const ShadowWords& at, std::uint64_t mine) {
+  mine |= sharing_of(touch);
   if (touch.copy)
     *at.writes = mine | SharedRecord::kPending;
   else if (touch.writes)
@@ -331,8 +362,9 @@ void SharedShadow::record(const Touch& touch, const ShadowWords& at, std::uint64
     record_read(at, mine, warps_[touch.warp].limit);
 }
 
-void SharedShadow::record_span(const Touch& touch, const Span& span) {
+void SharedShadow::record_span(const Touch& touch, Span span) {
   has_copies_ |= touch.copy;
+  span.base |= sharing_of(touch);
   std::uint64_t *writes = span.at.writes, *reads = span.at.reads, *older = span.at.older_reads;
   const std::uint64_t limit = warps_[touch.warp].limit;
   std::uint64_t merges = 0;
@@ -390,6 +422,7 @@ void SharedShadow::reset_clocks(std::uint32_t clock) {
     WarpClock& warp = warps_[i];
     warp = {};
     warp.own = clock + 1;
+    warp.met = clock;
     warp.seen.at.fill(~0u);
     for (std::size_t participant = 0; participant < warps_.size(); ++participant)
       warp.seen.at[participant] = clock;
@@ -420,6 +453,21 @@ VectorClock SharedShadow::all_of(std::uint32_t index) const {
   return all;
 }
 
+/// What `lanes` of a warp alone can pass on: their own accesses, those before the warp last met, and those of
+/// other lanes that they have heard of since.
+VectorClock SharedShadow::known_to(std::uint32_t index, std::uint32_t lanes) const {
+  const WarpClock& warp = warps_[index];
+  LaneRow row = warp.heard;
+  for (std::uint32_t left = warp.lanes != nullptr ? lanes : 0; left != 0; left &= left - 1)
+    join(row, warp.lanes->seen_by(std::countr_zero(left)));
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1)
+    row[static_cast<std::size_t>(std::countr_zero(left))] = warp.own;
+  VectorClock known = warp.seen;
+  known.at[index] = warp.met;
+  known.join_row(index, row);
+  return known;
+}
+
 void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
   WarpClock& warp = warps_[index];
   warp.own = own;
@@ -430,6 +478,8 @@ void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
 
 void SharedShadow::see(std::uint32_t index, const VectorClock& what) {
   WarpClock& warp = warps_[index];
+  warp.met = std::max(warp.met, what.at[index]);
+  if (const LaneRow* const own = what.row(index)) join(warp.heard, *own);
   warp.seen.join(what);
   set_own(index, std::max(warp.own, warp.seen.at[index] + 1));
 }
@@ -448,17 +498,22 @@ void SharedShadow::barrier(const std::vector<std::uint32_t>& lanes) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (lanes[i] != 0) joined.at[i] = std::max(joined.at[i], latest);
   }
+  joined.drop_known_lanes();
   for (std::uint32_t i = 0; i < count; ++i) {
     if (lanes[i] == 0) continue;
     warps_[i].fenced = warps_[i].seen = joined;
     warps_[i].has_fenced = true;
+    warps_[i].met = latest;
     set_own(i, latest + 1);
   }
 }
 
 void SharedShadow::warp_synced(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live) {
   WarpClock& clock = warps_[warp];
-  if ((live & ~lanes) == 0) return set_own(warp, clock.own + 1);
+  if ((live & ~lanes) == 0) {
+    clock.met = clock.own;
+    return set_own(warp, clock.own + 1);
+  }
   if (clock.lanes == nullptr) clock.lanes = std::make_shared<LaneClocks>();
   clock.lanes->meet(lanes, clock.own);
   // A new clock for what follows, while other lanes have seen no more than before.
@@ -477,8 +532,9 @@ void SharedShadow::strong_access(std::uint32_t warp) {
   see(warp, published_);
 }
 
-void SharedShadow::released(std::uint32_t warp, std::uint32_t object) {
-  objects_[object].join(all_of(warp));
+void SharedShadow::released(std::uint32_t warp, std::uint32_t object, std::uint32_t lanes,
+                            std::uint32_t live) {
+  objects_[object].join((live & ~lanes) == 0 ? all_of(warp) : known_to(warp, lanes));
   set_own(warp, warps_[warp].own + 1);
 }
 
@@ -489,11 +545,10 @@ void SharedShadow::released_from_outside(std::uint32_t object) {
 }
 
 void SharedShadow::acquired(std::uint32_t warp, std::uint32_t object) {
-  const auto found = objects_.find(object);
-  if (found != objects_.end()) warps_[warp].seen.join(found->second);
   // Which copies an object stands for is not known: all that have ended.
   warps_[warp].seen.at[kCopyEngine] = copied_;
-  see(warp, {});
+  const auto found = objects_.find(object);
+  see(warp, found != objects_.end() ? found->second : VectorClock{});
 }
 
 }  // namespace ak::emulator

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+
+#include "emulator/check/vector_clock.h"
 
 namespace ak::emulator {
 
@@ -14,11 +15,11 @@ class LaneClocks {
  public:
   /// The lanes in `mask` met at `clock`: each has seen what any of them had.
   void meet(std::uint32_t mask, std::uint32_t clock) {
-    Row all{};
+    LaneRow all{};
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-      Row& row = seen_[static_cast<std::size_t>(std::countr_zero(left))];
+      LaneRow& row = seen_[static_cast<std::size_t>(std::countr_zero(left))];
       row[static_cast<std::size_t>(std::countr_zero(left))] = clock;
-      for (std::size_t i = 0; i < row.size(); ++i) all[i] = std::max(all[i], row[i]);
+      join(all, row);
     }
     for (std::uint32_t left = mask; left != 0; left &= left - 1)
       seen_[static_cast<std::size_t>(std::countr_zero(left))] = all;
@@ -28,9 +29,11 @@ class LaneClocks {
     return clock <= seen_[static_cast<std::size_t>(second)][static_cast<std::size_t>(first)];
   }
 
+  /// What lane `lane` has seen of each.
+  [[nodiscard]] const LaneRow& seen_by(int lane) const { return seen_[static_cast<std::size_t>(lane)]; }
+
  private:
-  using Row = std::array<std::uint32_t, 32>;
-  std::array<Row, 32> seen_{};
+  std::array<LaneRow, 32> seen_{};
 };
 
 }  // namespace ak::emulator

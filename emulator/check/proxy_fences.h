@@ -21,9 +21,10 @@ class ProxyFences {
     lanes_ = {};
     limit_ = limit_of(covered_);
   }
-  /// A fence of all lanes of a warp that know of everything up to `known`.
+  /// A fence of all lanes of a warp that know of everything up to `known`. What they know of one lane counts
+  /// for all lanes of its warp.
   void whole_warp(const VectorClock& known) {
-    covered_.join(known);
+    covered_.join(known.of_any_lane());
     limit_ = limit_of(covered_);
   }
   /// A fence of some lanes: `known` ends before the warp's present `clock`, of which theirs alone counts.

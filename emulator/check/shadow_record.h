@@ -34,6 +34,8 @@ struct ThreadRecord {
     alone = 0ull << kSharingShift,
     several = 1ull << kSharingShift,  ///< all of them the whole word
     mixed = 2ull << kSharingShift,    ///< some of them other bytes: who touched which is not known
+    /// A read by the whole warp, of which each lane knows after its wait that it is over (operands of wgmma).
+    collective = 3ull << kSharingShift,
   };
 
   std::uint64_t bits = 0;

@@ -26,6 +26,7 @@ struct Touch {
   bool strong = false;        ///< does not race with its like
   bool copy = false;          ///< a write that happens later
   bool async = false;         ///< through the async proxy: by a copy engine, or as an operand of wgmma
+  bool collective = false;    ///< a read of the warp's, whichever lane stands for it: an operand of wgmma
   bool non_coherent = false;  ///< through a cache that writes of the launch do not reach
   /// Volatile, not atomic: between warps it is a way to talk, within a warp it orders nothing.
   bool is_volatile = false;
@@ -82,7 +83,9 @@ class SharedShadow {
   void fenced(std::uint32_t warp);
   /// An atomic or volatile access: publishes what was fenced before it, and sees what is published.
   void strong_access(std::uint32_t warp);
-  void released(std::uint32_t warp, std::uint32_t object);
+  /// By `lanes` of a warp, of which `live` have not exited. Lanes that are not among them release nothing but
+  /// what they did before the warp last met.
+  void released(std::uint32_t warp, std::uint32_t object, std::uint32_t lanes, std::uint32_t live);
   /// Someone outside, who may have seen anything, releases into an object of this block.
   void released_from_outside(std::uint32_t object);
   void acquired(std::uint32_t warp, std::uint32_t object);
@@ -91,12 +94,12 @@ class SharedShadow {
   [[nodiscard]] std::uint32_t clock_of(std::uint32_t warp) const { return warps_[warp].own; }
   /// Whether what `by` did at `clock` is known to come before whatever `warp` does now.
   [[nodiscard]] bool ordered(std::uint32_t warp, std::uint32_t by, std::uint32_t clock) const {
-    return by == warp || clock <= warps_[warp].seen.at[by];
+    return by == warp || clock <= warps_[warp].seen.latest(by);
   }
   [[nodiscard]] ThreadRecord last_write(std::uint64_t word) const { return {writes_[word]}; }
   [[nodiscard]] ThreadRecord last_read(std::uint64_t word) const { return {reads_[word]}; }
   /// Reads of chunks of 16 bytes that the warp has waited for: they come before what follows, and
-  /// are judged already.
+  /// are judged already. Of no lane (< 0): the whole warp's.
   void read_asynchronously(std::uint32_t warp, int lane, Index op, std::span<const std::uint16_t> chunks);
   /// Someone outside has written: what was there before is gone.
   void forget_writes(std::uint64_t offset, std::uint64_t bytes);
@@ -119,12 +122,15 @@ class SharedShadow {
     VectorClock fenced;  ///< everything before its last fence
     bool has_fenced = false;
     std::uint64_t limit = 0;            ///< records below it are ordered before whatever it does
+    std::uint32_t met = 0;              ///< up to here all its lanes have seen what any of them did
+    LaneRow heard{};                    ///< what it has seen of its own lanes by way of others
     std::shared_ptr<LaneClocks> lanes;  ///< once some of its lanes have met without the others
     std::array<Lockstep, 4> lockstep;   ///< its last volatile instructions
   };
   struct Span;
 
   [[nodiscard]] VectorClock all_of(std::uint32_t index) const;
+  [[nodiscard]] VectorClock known_to(std::uint32_t index, std::uint32_t lanes) const;
   void set_own(std::uint32_t index, std::uint32_t own);
   void see(std::uint32_t index, const VectorClock& what);
   void restart(std::uint32_t clock);
@@ -137,7 +143,7 @@ class SharedShadow {
   bool judge(const Touch& touch, const ShadowWords& at, std::uint64_t word, std::uint64_t mine,
              Conflict& conflict) const;
   [[nodiscard]] Conflict touch_span(const Touch& touch, const Span& span);
-  void record_span(const Touch& touch, const Span& span);
+  void record_span(const Touch& touch, Span span);
   template <class Words>
   [[nodiscard]] Conflict touch_run_in(Words words, const Touch& touch, std::uint64_t offset,
                                       std::uint32_t mask, bool uniform);

@@ -8,8 +8,10 @@ namespace ak::emulator {
 
 void SharedShadow::read_asynchronously(std::uint32_t warp, int lane, Index op,
                                        std::span<const std::uint16_t> chunks) {
-  const std::uint64_t mine = ThreadRecord::make(warp, warps_[warp].own, op, false) | ThreadRecord::kMask |
-                             static_cast<std::uint64_t>(lane) << ThreadRecord::kLaneShift;
+  const std::uint64_t reader = lane < 0 ? static_cast<std::uint64_t>(ThreadRecord::collective)
+                                        : static_cast<std::uint64_t>(lane) << ThreadRecord::kLaneShift;
+  const std::uint64_t mine =
+      ThreadRecord::make(warp, warps_[warp].own, op, false) | ThreadRecord::kMask | reader;
   constexpr std::uint64_t kWords = 4;  // of a chunk
   for (const std::uint64_t chunk : chunks) {
     for (std::uint64_t word = chunk * kWords; word < chunk * kWords + kWords && word < reads_.size(); ++word)

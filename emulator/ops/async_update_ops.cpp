@@ -58,7 +58,7 @@ void arrived(Warp& warp, const SharedPlace& to, std::uint32_t bytes, const Share
   if (checker != nullptr && to.block == warp.block) checker->async_completed(warp, to.offset, bytes, -1);
   if (!to.block->shared_written.empty())
     std::fill_n(to.block->shared_written.begin() + to.offset, bytes, std::uint8_t{1});
-  if (checker != nullptr) checker->released(warp, *barrier.block, barrier.offset);
+  if (checker != nullptr) checker->released(warp, *barrier.block, barrier.offset, kAllLanes);
   complete_bytes(barrier, bytes);
 }
 

@@ -43,7 +43,7 @@ void finish_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t b
 }
 
 void signal_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes) {
-  if (warp->launch->checker != nullptr) warp->launch->checker->released(*warp, *block, offset);
+  if (warp->launch->checker != nullptr) warp->launch->checker->released(*warp, *block, offset, kAllLanes);
   complete_bytes({block, offset}, bytes);
 }
 

@@ -137,7 +137,8 @@ void arrive(Warp& warp, const Op& op) {
                                 barrier.pending, barrier.expected));
     if ((op.aux & kExpectsBytes) != 0 && !add_bytes(warp, op, barrier, op.c, lane, 1)) return;
     if ((op.aux & kDrops) != 0) barrier.expected -= std::min(count, barrier.expected);
-    if (warp.launch->checker != nullptr) warp.launch->checker->released(warp, *place.block, place.offset);
+    if (warp.launch->checker != nullptr)
+      warp.launch->checker->released(warp, *place.block, place.offset, warp.mask);
     barrier.pending -= count;
     barrier.settle();
   });
@@ -171,9 +172,9 @@ template <bool CountsOneMore>
 void arrive_after_copies(Warp& warp, const Op& op) {
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace& place, int lane) {
     if (CountsOneMore && barrier.pending < Mbarrier::kMaxArrivals) ++barrier.pending;
-    add_async_work(warp, [warp = &warp, place, lane](Launch& launch) {
+    add_async_work(warp, [warp = &warp, place, lane, lanes = warp.mask](Launch& launch) {
       complete_copies(*warp, 1u << lane, 0);
-      if (launch.checker != nullptr) launch.checker->released(*warp, *place.block, place.offset);
+      if (launch.checker != nullptr) launch.checker->released(*warp, *place.block, place.offset, lanes);
       auto reached = load_mbarrier(place);
       if (!reached || reached->pending == 0) return;
       --reached->pending;

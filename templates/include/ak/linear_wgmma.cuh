@@ -71,6 +71,12 @@ struct LinearWgmma {
 
   // ---- sums
 
+  // One lane says it for all of its warp, each of which has read weights.
+  static __device__ __forceinline__ void give_back(const Ring& ring, int stage) {
+    __syncwarp();
+    ring.release(stage);
+  }
+
   // Products of a slice, a batch of units at a time: the operands of one are unpacked while the products of the one
   // before run. At the end the last batch's are under way. previous: stage to release once its products have ended, or -1.
   // group: of lines.
@@ -82,7 +88,7 @@ struct LinearWgmma {
 #pragma unroll
     for (int batch = 0; batch < kUnits / kBatch; ++batch) {
       wgmma_wait<1>();
-      if (batch == 1 && previous >= 0) ring.release(previous);
+      if (batch == 1 && previous >= 0) give_back(ring, previous);
 #pragma unroll
       for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
         const int unit = batch * kBatch + of_batch;
@@ -151,7 +157,7 @@ struct LinearWgmma {
         place.advance();
       }
       wgmma_wait<0>();
-      if (last >= 0) ring.release(last);
+      if (last >= 0) give_back(ring, last);
     } else {
       Sums parts;
       for (int i = 0, taken = 0; i < count; ++i) {
@@ -166,8 +172,7 @@ struct LinearWgmma {
           wgmma_wait<0>();
           ++taken;
           if (taken % PROMOTE == 0 || i + K_GROUPS >= count) promote(ring, place.stage, sums, parts, of_lines);
-          __syncwarp();
-          ring.release(place.stage);
+          give_back(ring, place.stage);
         }
         place.advance();
       }

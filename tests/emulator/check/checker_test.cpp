@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "emulator/check/async_checker.h"
+
 namespace ak::emulator {
 namespace {
 
@@ -465,7 +467,7 @@ TEST_CASE("an mbarrier orders who arrives before who waits", "[checker]") {
   world.write_all_shared();
   Checker& checker = world.checker();
   world.write(0, consecutive(0));
-  checker.released(world.warp(0), world.block(), 4000);
+  checker.released(world.warp(0), world.block(), 4000, kAllLanes);
   checker.acquired(world.warp(1), world.block(), 4000);
   world.read(1, consecutive(0));
   CHECK(world.clean());
@@ -473,6 +475,201 @@ TEST_CASE("an mbarrier orders who arrives before who waits", "[checker]") {
   checker.acquired(world.warp(2), world.block(), 4000);
   world.read(2, consecutive(256));
   CHECK(world.found().size() == 1);
+}
+
+/// Lanes of a warp arrive at an mbarrier, by one instruction; another warp has waited for it.
+void arrive(World& world, std::uint32_t warp, std::uint32_t lanes, std::uint32_t barrier = 4000) {
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1)
+    world.checker().released(world.warp(warp), world.block(), barrier, lanes);
+}
+void wait(World& world, std::uint32_t warp, std::uint32_t barrier = 4000) {
+  world.checker().acquired(world.warp(warp), world.block(), barrier);
+}
+constexpr std::uint32_t kFirstLane = 1u;
+
+TEST_CASE("an arrival of one lane says nothing of what the others of its warp have read", "[checker]") {
+  World world;
+  world.write_all_shared();
+  const bool broadcast = GENERATE(false, true);
+  CAPTURE(broadcast);
+  world.read(0, broadcast ? same(0) : consecutive(0));
+  arrive(world, 0, kFirstLane);
+  wait(world, 1);
+  world.write(1, same(0), 4, kFirstLane);
+  CHECK(world.clean() != broadcast);  // lane 0 has read that word alone, or each lane has
+  world.write(1, consecutive(0));
+  REQUIRE(world.found().size() == 1);
+  CHECK(world.found().front().kind == FaultKind::shared_race);
+  CHECK(world.found().front().other->op == kLoad);
+  CHECK(world.found().front().other->thread[0] == (broadcast ? 31 : 1));
+}
+
+TEST_CASE("an arrival of one lane says nothing of what the others have written", "[checker]") {
+  World world;
+  world.write(0, consecutive(0));
+  arrive(world, 0, kFirstLane);
+  wait(world, 1);
+  world.read(1, same(0), 4, kFirstLane);
+  CHECK(world.clean());
+  world.read(1, consecutive(0));
+  CHECK(world.found().size() == 1);
+}
+
+TEST_CASE("an arrival of one lane releases what its warp did before it met", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.read(0, consecutive(0));
+  SECTION("at a warp barrier") { world.checker().warp_synced(world.warp(0), kAllLanes); }
+  SECTION("at a barrier of the block") { world.barrier({0, 2}); }
+  SECTION("at a warp barrier of all that have not exited") {
+    world.warp(0).live = 0xFFu;
+    world.checker().warp_synced(world.warp(0), 0xFFu);
+  }
+  SECTION("at an mbarrier where all arrived and one waited") {
+    arrive(world, 0, kAllLanes, 4008);
+    wait(world, 0, 4008);
+  }
+  arrive(world, 0, kFirstLane);
+  wait(world, 1);
+  world.write(1, consecutive(0));
+  CHECK(world.clean());
+}
+
+TEST_CASE("lanes that arrive by themselves release what each of them did", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.read(0, consecutive(0));
+  world.read(0, same(512));
+  SECTION("together") { arrive(world, 0, kAllLanes); }
+  SECTION("one after the other") {
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) arrive(world, 0, 1u << lane);
+  }
+  SECTION("in two branches") {
+    arrive(world, 0, 0x0000FFFFu);
+    arrive(world, 0, 0xFFFF0000u);
+  }
+  wait(world, 1);
+  world.write(1, consecutive(0));
+  world.write(1, same(512), 4, kFirstLane);
+  CHECK(world.clean());
+}
+
+TEST_CASE("some lanes that read one word and arrive release that", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.read(0, same(0), 4, 0xFFu);
+  world.read(0, consecutive(64, 1), 1, 0xFFu);  // each lane a byte
+  arrive(world, 0, 0xFFu);
+  wait(world, 1);
+  world.write(1, same(0), 4, kFirstLane);
+  world.write(1, consecutive(64), 4, 0x3u);
+  CHECK(world.clean());
+}
+
+TEST_CASE("an arrival of one lane releases what lanes did that it has met", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.read(0, consecutive(0));
+  world.checker().warp_synced(world.warp(0), 0x000000F0u);
+  world.checker().warp_synced(world.warp(0), 0x0000001Fu);  // lane 4 has met 5 to 7
+  arrive(world, 0, kFirstLane);
+  wait(world, 1);
+  world.write(1, consecutive(0), 4, 0xFFu);
+  CHECK(world.clean());
+  world.write(1, consecutive(0), 4, 0x100u);
+  CHECK(world.found().size() == 1);
+}
+
+TEST_CASE("what single lanes released is passed on by who waited for it, and by barriers", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.read(0, consecutive(0));
+  arrive(world, 0, 0x3u);
+  wait(world, 1);
+  SECTION("by all lanes") { arrive(world, 1, kAllLanes, 4008); }
+  SECTION("by one lane") { arrive(world, 1, 0x80u, 4008); }
+  SECTION("by a barrier") {
+    world.barrier({1, 3});
+    arrive(world, 3, kFirstLane, 4008);
+  }
+  wait(world, 2, 4008);
+  world.write(2, consecutive(0), 4, 0x3u);
+  CHECK(world.clean());
+  world.write(2, consecutive(0), 4, 0x4u);
+  CHECK(world.found().size() == 1);
+}
+
+TEST_CASE("of several warps each lane that arrives releases its own", "[checker]") {
+  World world;
+  world.write_all_shared();
+  for (const std::uint32_t warp : {0u, 2u, 3u}) world.read(warp, consecutive(warp * 128));
+  arrive(world, 0, 0x1u);
+  arrive(world, 3, 0x2u);
+  arrive(world, 2, 0x4u);
+  wait(world, 1);
+  world.write(1, consecutive(0), 4, 0x1u);
+  world.write(1, consecutive(3 * 128), 4, 0x2u);
+  world.write(1, consecutive(2 * 128), 4, 0x4u);
+  CHECK(world.clean());
+  world.write(1, consecutive(3 * 128), 4, 0x1u);
+  CHECK(world.found().size() == 1);
+}
+
+TEST_CASE("an operand of wgmma is released by any lane, once its warp has waited", "[checker]") {
+  World world;
+  world.write_all_shared();
+  Warp& warp = world.warp(0);
+  AsyncChecker& async = world.checker().async();
+  const std::vector<Chunk> operand = chunks_of(0, 512);
+  world.access(warp, kLoad, Space::shared, consecutive(0, 16), AccessKind::async_read, 16);
+  async.begin_read(warp, world.op(kLoad), AsyncReader::kWholeWarp, operand);
+  async.commit(warp, AsyncReader::kWholeWarp);
+  arrive(world, 0, kFirstLane, 4008);  // of something else
+  async.wait(warp, AsyncReader::kWholeWarp, 0);
+  SECTION("nothing else reads it") {}
+  SECTION("a lane reads it too, and its value decides what follows") { world.read(0, same(0), 4, 0x20u); }
+  arrive(world, 0, 0x20u);
+  wait(world, 1);
+  world.write(1, consecutive(0, 16), 16);
+  CHECK(world.clean());
+}
+
+TEST_CASE("the source of a bulk store is released by the thread that waited, not by another", "[checker]") {
+  World world;
+  world.write_all_shared();
+  Warp& warp = world.warp(0);
+  AsyncChecker& async = world.checker().async();
+  const std::vector<Chunk> source = chunks_of(0, 512);
+  CHECK(
+      world.checker().access_range(warp, world.op(kLoad), Space::shared, 0, 3, 512, AccessKind::async_read));
+  async.begin_read(warp, world.op(kLoad), 3, source);
+  async.commit(warp, 3);
+  arrive(world, 0, kFirstLane, 4008);
+  async.wait(warp, 3, 0);
+  const bool same_thread = GENERATE(true, false);
+  arrive(world, 0, same_thread ? 0x8u : 0x10u);
+  wait(world, 1);
+  world.write(1, consecutive(0, 16), 16);
+  CHECK(world.clean() == same_thread);
+}
+
+TEST_CASE("who heard of a warp from another block takes all of it as ordered", "[checker]") {
+  World world(2);
+  world.write_all_shared();
+  world.read(0, consecutive(0));
+  world.checker().released(world.warp(0, 1), world.block(0), 4000, kFirstLane);
+  wait(world, 1);
+  world.write(1, consecutive(0));
+  CHECK(world.clean());
+}
+
+TEST_CASE("an mbarrier that one lane initialised and published may be used", "[checker]") {
+  World world;
+  world.checker().async().mbarrier_initialised(world.warp(0), world.op(kStore), 0, {&world.block(), 4008});
+  arrive(world, 0, kFirstLane);
+  wait(world, 1);
+  world.checker().async().mbarrier_used(world.warp(1), world.op(kLoad), 0, {&world.block(), 4008}, false);
+  CHECK(world.clean());
 }
 
 TEST_CASE("a block's shared memory is free of the block before it", "[checker]") {
@@ -537,7 +734,7 @@ TEST_CASE("what the copy engine has written is seen by who acquires, and by whom
     CHECK(checker.access_range(world.warp(0), world.op(kCopy), Space::shared, 0, 0, 1024,
                                AccessKind::async_write));
     checker.async_completed(world.warp(0), 0, 1024, -1);
-    checker.released(world.warp(0), world.block(), 4000);
+    checker.released(world.warp(0), world.block(), 4000, kAllLanes);
   };
   load();
   checker.acquired(world.warp(1), world.block(), 4000);
