@@ -290,7 +290,7 @@ __device__ __forceinline__ void store_transposed(u32 panel, const u32 (&factors)
 }
 
 __device__ __forceinline__ void release(u32 barrier) {
-  __syncwarp();  // an arrival speaks for one thread: the others have read the rows' numbers
+  __syncwarp();  // an arrival speaks for one thread; racecheck wants it although all warps have met since they read
   if (threadIdx.x % 32 == 0)
     ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
