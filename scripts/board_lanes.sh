@@ -3,7 +3,7 @@
 # Runs tasks of a board in several processes at the same time, each with a folder and a database of its own: most of a short task is
 # work of the CPU (loading PyTorch, torch.compile, examining candidates), and GPUs are shared in turns.
 #
-#   bash scripts/board_lanes.sh OUTPUT_FOLDER BOARD LANES [TASK...]
+#   bash scripts/board_lanes.sh OUTPUT_FOLDER BOARD LANES TASK...
 #
 # Task number i goes to lane i modulo LANES; its name is the file's without .py. The same call goes on with what is not finished. Writes OUTPUT_FOLDER/laneN.json, what
 # `board show --json` says. ALPHAKERNEL: the program (build/release/bin/alphakernel). TASKS: folder with the benchmark's files.
@@ -36,6 +36,8 @@ for ((lane = 0; lane < lanes; ++lane)); do
 done
 for worker in "${workers[@]}"; do
   while kill -0 "$worker" 2> /dev/null; do wait "$worker"; done
-  wait "$worker" || { [ $result -ne 0 ] || result=$?; }
+  wait "$worker"
+  code=$?
+  [ $code -eq 0 ] || [ $result -ne 0 ] || result=$code
 done
 exit "$result"

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/session/session_home.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
 #include "core/error.h"
 #include "core/text/file_checks.h"
 #include "db/merge/merge.h"
@@ -28,7 +33,11 @@ void set_home(db::Session& session, const std::filesystem::path& home,
   if (!std::filesystem::is_directory(file.parent_path(), none))
     fail(ExitCode::usage, "--merge-into {}: there is no folder {}", file.string(),
          file.parent_path().string());
-  require_writable(file);  // the session may run all night before it gets there
+  // The session may run all night before it gets there.
+  require_writable(file);
+  if (std::filesystem::exists(file, none) && ::access(file.c_str(), W_OK) != 0)
+    fail(ExitCode::output, "--merge-into {}: it cannot be written: {}", file.string(),
+         std::generic_category().message(errno));
   if (std::filesystem::exists(file, none))
     static_cast<void>(db::SessionStore(file, db::OpenMode::read_only).all());
   session.budgets[kHomeKey] = file.string();

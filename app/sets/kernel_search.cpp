@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint32_t kTriedShapes = 64;
 // Shapes never seen on which a set's choice is measured: the interval of their mean needs some (chosen).
 constexpr std::size_t kHeldOutTimed = 16;
-// Shapes that have estimates for times: the more the better, and looking at 20 members of 50 on so many takes a second (chosen).
+// Shapes that have estimates for times (as in experiments/results/2026-11-28_set_members).
 constexpr int kGuessedShapes = 128;
 constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
                         kGuessedStream = 22;
@@ -165,13 +165,19 @@ class SetMaking {
         *widest, drawn_, [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
   }
 
-  /// The fallback has to have an estimate on each.
-  void keep_guessed_that_are_taken(const MemberMeasurements& measurements) {
-    std::erase_if(guessed_, [&](const Workload& shape) {
-      return std::ranges::any_of(known_, [&](const KnownCandidate& one) {
-        return one.takes_every_shape && !measurements.takes(one.candidate, shape.axes);
-      });
-    });
+  /// A fallback has to have an estimate on each. No time is 0: such a sum lacks a term that no timed shape has.
+  void keep_guessed_with_estimates() {
+    for (std::size_t shape = guessed_.size(); shape-- > 0;) {
+      const std::size_t place = shapes_.size() + drawn_.size() + shape;
+      const auto says_nothing = [&](const KnownCandidate& one) {
+        const double ns = one.estimated_ns[place];
+        return ns <= 0 || (one.takes_every_shape && !std::isfinite(ns));
+      };
+      if (std::ranges::none_of(known_, says_nothing)) continue;
+      guessed_.erase(guessed_.begin() + static_cast<std::ptrdiff_t>(shape));
+      for (KnownCandidate& one : known_)
+        one.estimated_ns.erase(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(place));
+    }
   }
 
   /// Without the shapes that `one` has no time on, for all candidates; which they were. @param times of a candidate
@@ -308,8 +314,8 @@ class SetMaking {
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
       keep_drawn_that_are_taken();
-      keep_guessed_that_are_taken(measurements);
       for (KnownCandidate& one : known_) estimate(measurements, one);
+      keep_guessed_with_estimates();
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);

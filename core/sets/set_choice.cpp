@@ -16,8 +16,8 @@
 namespace ak {
 namespace {
 
-// Combinations looked at: a second with thirty shapes.
-constexpr double kMaxCombinations = 1 << 17;
+// Combinations looked at, times the shapes that each is rated on: a second (131,072 with thirty shapes).
+constexpr double kMaxRatings = 30.0 * (1 << 17);
 constexpr double kRegretConfidence = 0.95;
 
 using Members = std::vector<std::size_t>;
@@ -205,7 +205,7 @@ class SetSearch {
     double combinations = 1;
     for (std::size_t i = 0; i < size; ++i)
       combinations *= static_cast<double>(pool_.size() - i) / static_cast<double>(i + 1);
-    if (combinations <= kMaxCombinations || base.empty())
+    if (combinations * static_cast<double>(weights_.size()) <= kMaxRatings || base.empty())
       add_combinations(0, size, {}, add);
     else
       add_extensions(base, add);

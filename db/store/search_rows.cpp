@@ -66,8 +66,10 @@ std::optional<RowId> begun_search(Connection& connection, const SearchRecord& se
          *begun);
   }
   if (same.integer("device_id") != open.device)
-    print_stderr("note: search {} goes on on another device of its model; what leads is timed again here\n",
-                 *begun);
+    print_stderr(
+        "note: search {} goes on on another device of its model: times from before are the other's, and what "
+        "comes near the best one is timed in turns with it here\n",
+        *begun);
   return begun;
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("an upgrade says what it did, keeps a backup, and is done once") {
   CHECK_THAT(second.out, Contains("is the present one"));
   CHECK_FALSE(box.exists("ak.db.schema-1.backup-2"));
   CHECK(box.run({"query", "searches"}).err.empty());
-  CHECK(box.run({"db", "upgrade", (box.folder / "none.db").string()}).exit_code == code(ExitCode::bad_input));
+  CHECK(box.run({"db", "upgrade", (box.folder / "none.db").string()}).exit_code == code(ExitCode::database));
 }
 
 TEST_CASE("a limit on the size of files ends an upgrade with an error, and leaves the database as it was") {
