@@ -5,11 +5,12 @@
 #
 #   bash scripts/board_lanes.sh OUTPUT_FOLDER BOARD LANES TASK...
 #
-# Task number i goes to lane i modulo LANES; its name is the file's without .py. The same call goes on with what is not finished. Writes OUTPUT_FOLDER/laneN.json, what
-# `board show --json` says. ALPHAKERNEL: the program (build/release/bin/alphakernel). TASKS: folder with the benchmark's files.
+# Task number i goes to lane i modulo LANES; its name is the file's without .py. The same call goes on with what is not finished.
+# Writes OUTPUT_FOLDER/laneN.json, what `board show --json` says. ALPHAKERNEL: the program (build/release/bin/alphakernel).
+# TASKS: folder with the benchmark's files.
 # TASK_MINUTES: of a search, at most (0.4). DEVICE: where (cuda). FLAGS: more flags of `board run`.
 set -u
-[ $# -ge 4 ] || { sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 program=${ALPHAKERNEL:-$root/build/release/bin/alphakernel}
 mkdir -p "$1" && out=$(cd "$1" && pwd) && board=$2 lanes=$3 && shift 3 || exit 2

@@ -15,7 +15,6 @@ same of the best member. Needs SciPy; some minutes.
 
 import argparse
 import csv
-import json
 import math
 import pathlib
 import random
@@ -23,18 +22,15 @@ import random
 import numpy as np
 from scipy.optimize import nnls
 
+from compare_ptx import plan_of
+from problem_folder import evaluate
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDS = [ROOT / "experiments/results" / name for name in ("2026-11-27_h200_gemm_points", "2026-11-27_h200_gemm_points_wide")]
 EVENT_PAIR_US = 1.85  # around one call, as in those records
 LEFT_OUT, MOST, LIMIT = 25, 24, math.log(1.01)
-NAMES = dict(min=min, max=max, ceil_div=lambda x, y: -(-x // y), round_up=lambda x, y: -(-x // y) * y, SM_COUNT=132, B=1, batch="none",
-             a_layout="row", b_layout="row", gate="none", residual="none", scales="none", dropout="none", store="same", sizeof_a=2,
-             sizeof_b=2)
-
-
-def plan_of(template):
-    text = (ROOT / "templates/gemm" / template).read_text()
-    return json.loads(text[text.index("/* alphakernel") + len("/* alphakernel"):text.index("*/")])
+NAMES = dict(SM_COUNT=132, B=1, batch="none", a_layout="row", b_layout="row", gate="none", residual="none", scales="none", dropout="none",
+             store="same", sizeof_a=2, sizeof_b=2)
 
 
 class Recorded:
@@ -53,30 +49,22 @@ class Recorded:
         self.torch = np.array([float(times[0][shape]["torch"]) - EVENT_PAIR_US for shape in self.shapes])
         self.times = np.array([[float((times[0][shape].get(point) or times[1][shape].get(point)) or "inf") - EVENT_PAIR_US
                                 for shape in self.shapes] for point in self.points])
-        self.plans = {template: plan_of(template) for template in {template for template, _ in self.points.values()}}
+        self.plans = {template: plan_of((ROOT / "templates/gemm" / template).read_text()) for template in {template for template, _ in self.points.values()}}
         self.amounts = np.empty((len(self.points), len(self.shapes)), object)
         self.guessed = np.empty((len(self.points), len(guessed)), object)
         for i, (template, tunables) in enumerate(self.points.values()):
-            amounts_of = self.compiled(template, tunables)
             for table, shapes in ((self.amounts, self.shapes), (self.guessed, guessed)):
                 for j, shape in enumerate(shapes):
-                    table[i, j] = amounts_of(shape)
+                    table[i, j] = self.amounts_of(template, tunables, shape)
 
-    def compiled(self, template, tunables):
-        plan = self.plans[template]
-        let = [(name, compile(str(text), name, "eval")) for name, text in plan["let"].items()]
-        terms = [compile(str(text), "term", "eval") for text in plan["time_terms"]]
-
-        def amounts_of(shape):
-            names = NAMES | tunables | dict(zip("MNK", shape))
-            for name, code in let:
-                try:
-                    names[name] = eval(code, {}, names)
-                except NameError:  # what no term needs
-                    pass
-            return np.array([float(eval(code, {}, names)) for code in terms])
-
-        return amounts_of
+    def amounts_of(self, template, tunables, shape):
+        plan, names = self.plans[template], NAMES | tunables | dict(zip("MNK", shape))
+        for name, text in plan["let"].items():
+            try:
+                names[name] = evaluate(text, names)
+            except ValueError:  # names another that no term needs
+                pass
+        return np.array([float(evaluate(text, names)) for text in plan["time_terms"]])
 
     def starts(self):
         """The candidates that are starts of their templates."""

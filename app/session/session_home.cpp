@@ -33,13 +33,14 @@ void set_home(db::Session& session, const std::filesystem::path& home,
   if (!std::filesystem::is_directory(file.parent_path(), none))
     fail(ExitCode::usage, "--merge-into {}: there is no folder {}", file.string(),
          file.parent_path().string());
-  // The session may run all night before it gets there.
+  // The session may run all night before it gets there. SQLite writes next to a database, and into it.
   require_writable(file);
-  if (std::filesystem::exists(file, none) && ::access(file.c_str(), W_OK) != 0)
-    fail(ExitCode::output, "--merge-into {}: it cannot be written: {}", file.string(),
-         std::generic_category().message(errno));
-  if (std::filesystem::exists(file, none))
+  if (std::filesystem::exists(file, none)) {
+    if (::access(file.c_str(), W_OK) != 0)
+      fail(ExitCode::output, "--merge-into {}: it cannot be written: {}", file.string(),
+           std::generic_category().message(errno));
     static_cast<void>(db::SessionStore(file, db::OpenMode::read_only).all());
+  }
   session.budgets[kHomeKey] = file.string();
 }
 

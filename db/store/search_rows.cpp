@@ -61,8 +61,7 @@ std::optional<RowId> begun_search(Connection& connection, const SearchRecord& se
       !same_model(device_of(connection, same.integer("device_id")), device_of(connection, open.device))) {
     fail(ExitCode::bad_input,
          "search {} cannot continue: its problem, shapes, model of device, driver or version of alphakernel "
-         "is "
-         "another now; start it again",
+         "is another now; start it again",
          *begun);
   }
   if (same.integer("device_id") != open.device)
