@@ -263,8 +263,9 @@ std::vector<Field> show_problem_fields() {
                      flag("may_differ_between_calls", "results need not repeat"),
                      list_of(text("input_distributions", "of the inputs"))}),
              list_of(text("timed_shapes", "the first of those that kernels are timed on")),
-             list_of(object("templates", "TemplateFile", "kernels to search",
-                            {text("path", "of the file"), integer("bytes", "its length", "bytes")})),
+             list_of(
+                 object("templates", "TemplateFile", "kernels to search",
+                        {text("file", "its name in the folder"), integer("bytes", "its length", "bytes")})),
              text("how_to_time", "how a kernel for this is evaluated"),
              text("sections", "what else there is to show"),
              value(ValueKind::any, "definition",

@@ -63,7 +63,7 @@ Json example_of(const ProblemInstance& problem) {
 Json templates_of(const ProblemInstance& problem) {
   Json list = Json::array();
   for (const CandidateFile& file : problem.templates)
-    list.push_back({{"path", (problem.folder / file.name).string()}, {"bytes", file.source.size()}});
+    list.push_back({{"file", file.name}, {"bytes", file.source.size()}});
   return list;
 }
 

@@ -88,12 +88,12 @@ struct CheckRules {
 
 /// kernels to search
 struct TemplateFile {
-  std::string path;  ///< of the file
+  std::string file;  ///< its name in the folder
   std::int64_t bytes = 0;  ///< its length (bytes)
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
-    visitor("path", self.path);
+    visitor("file", self.file);
     visitor("bytes", self.bytes);
   }
 };

@@ -49,7 +49,7 @@ CheckRules = TypedDict("CheckRules", {
 })
 
 TemplateFile = TypedDict("TemplateFile", {
-    "path": str,  # of the file
+    "file": str,  # its name in the folder
     "bytes": int,  # its length (bytes)
 })
 

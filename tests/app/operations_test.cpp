@@ -260,7 +260,8 @@ TEST_CASE("an overview of every problem has at most 6 kB, and every section is t
   for (const codegen::CatalogEntry& entry : codegen::list_problems()) {
     INFO(entry.name);
     const Json shown = bench.run("show_problem", {{"problem", entry.name}}).content;
-    CHECK(shown.dump().size() < 6'000);
+    const std::size_t folder_bytes = shown["folder"].get_ref<const std::string&>().size();
+    CHECK(shown.dump().size() - folder_bytes < 6'000);  // wherever the checkout lies
     CHECK(shown["tensors"].size() >= 2);
     CHECK_FALSE(shown["timed_shapes"].empty());
     CHECK_FALSE(shown["templates"].empty());

@@ -51,7 +51,9 @@ void print_problem(const Json& problem) {
     fmt::print("  {:<18}{:<24}{}\n", shape["name"].get<std::string>(), axes_text(shape["axes"]),
                roles_text(shape));
   fmt::print("\nTemplates\n");
-  for (const Json& file : problem["templates"]) fmt::print("  {}\n", file["path"].get<std::string>());
+  const std::string folder = problem["folder"];
+  for (const Json& file : problem["templates"])
+    fmt::print("  {}/{}\n", folder, file["file"].get<std::string>());
 }
 
 int run_algorithms(const app::Arguments& arguments) {
