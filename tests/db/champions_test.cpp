@@ -2,6 +2,8 @@
 // One meaning of "best" and of "evaluations", whoever asks.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include "db/read/named_queries.h"
 #include "db/read/search_stats.h"
 #include "tests/db/old_schema.h"
@@ -139,6 +141,46 @@ TEST_CASE("scores of other shapes have places of their own, and the problem's ow
         Lines{"1 | own, earlier | ", "2 | large; small | ", "4 | own | "});
   CHECK(rows_of(folder.file(), "SELECT DISTINCT shapes_number, shapes FROM search_shapes") ==
         Lines{"1 | own | ", "2 | own, earlier | ", "3 | large; small | "});
+}
+
+TEST_CASE("what came of a search that moved to another GPU is what the first measured until the second has") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.file());
+  DeviceFacts second = device(), other = device();
+  second.uuid = "GPU-2";
+  other.name = "Other GPU";
+  const Run unlike(*store, other), alike(*store, second);
+  const auto champions = [&] { return rows_of(folder.file(), "SELECT variant, score_ns FROM champions"); };
+  const auto front = [&] { return rows_of(folder.file(), "SELECT variant, score_us FROM pareto_front"); };
+  const auto move_to = [&](RowId search, RowId like) {
+    execute(folder.file(),
+            fmt::format("UPDATE searches SET device_id = (SELECT device_id FROM searches WHERE id "
+                        "= {}) WHERE id = {}",
+                        like, search));
+  };
+  Run run(*store);
+  const RowId chosen = run.commit(128, Status::ok, 1'000'000).variant;
+  run.commit(256, Status::ok, 2'000'000);
+  move_to(run.search, alike.search);
+  CHECK(champions() == Lines{"1 | 1000000 | "});
+  CHECK(front() == Lines{"1 | 1000 | "});
+  const EvaluationRequest request = run.request(128);
+  const EvaluationResult result = Run::result(Status::ok, 1'100'000);
+  store->commit({.search = run.search,
+                 .iteration = 9,
+                 .proposer = "search",
+                 .arm = "final",
+                 .parents = {},
+                 .request = &request,
+                 .result = &result,
+                 .device = &second});
+  CHECK(champions() == Lines{"1 | 1100000 | "});
+  store->end_search(run.search, "interrupted", "", chosen);
+  CHECK(champions() == Lines{"1 | 1100000 | "});
+
+  move_to(run.search, unlike.search);
+  CHECK(champions().empty());
+  CHECK(front().empty());
 }
 
 TEST_CASE("each set of shapes has a front of its own, and the share that this dominates") {
