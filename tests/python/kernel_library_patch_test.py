@@ -667,7 +667,7 @@ class RegistrationTest(unittest.TestCase):
 class MeasuringTest(unittest.TestCase):
     def test_the_measuring_program_compares_a_patched_model_with_the_plain_one(self) -> None:
         out = os.path.join(WORK.name, "model.json")
-        run = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "scripts", "measure_model.py"), out, "--package", DIST,
+        run = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "scripts", "measure", "measure_model.py"), out, "--package", DIST,
                               "--small", "--every-shape", "--seconds", "0.1", "--batch", "2", "--deadline", "100"],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)

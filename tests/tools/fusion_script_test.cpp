@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scripts/measure_fusion.py on the CPU device: separate kernels as one candidate of the fused problem.
+// scripts/measure/measure_fusion.py on the CPU device: separate kernels as one candidate of the fused problem.
 #include <catch2/catch.hpp>
 
 #include "core/text/file.h"
@@ -36,9 +36,9 @@ TEST_CASE("separate champions become one candidate that passes the fused problem
   std::filesystem::copy(AK_SOURCE_DIR "/experiments/fusion/mean_pool.cu", box.folder / "mean_pool.cu");
   const auto measure = [&] {
     return run_program(
-        {"/usr/bin/python3", AK_SOURCE_DIR "/scripts/measure_fusion.py", (box.folder / "out").string(),
-         "--manifest", (box.folder / "small.json").string(), "--pairs", (box.folder / "pairs.json").string(),
-         "--device", "emulator", "--program", AK_PROGRAM},
+        {"/usr/bin/python3", AK_SOURCE_DIR "/scripts/measure/measure_fusion.py",
+         (box.folder / "out").string(), "--manifest", (box.folder / "small.json").string(), "--pairs",
+         (box.folder / "pairs.json").string(), "--device", "emulator", "--program", AK_PROGRAM},
         box.environment);
   };
   const ProgramResult result = measure();

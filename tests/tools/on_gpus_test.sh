@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scripts/on_gpus.sh runs the lists of GPUs beside each other, keeps to its time, and says how each command ended.
+# scripts/measure/on_gpus.sh runs the lists of GPUs beside each other, keeps to its time, and says how each command ended.
 set -euo pipefail
-script=$1/scripts/on_gpus.sh
+script=$1/scripts/measure/on_gpus.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "on_gpus: $1" >&2; exit 1; }

@@ -276,7 +276,7 @@ TEST_CASE("the script that audits an import writes a row for each task, and keep
   CHECK(imported.exit_code == code(ExitCode::bad_input));
   const std::string list = box.write("imported.json", imported.out);
   const auto audit = [&] {
-    return run_program({runtime::find_python("").program, AK_SOURCE_DIR "/scripts/audit_problems.py",
+    return run_program({runtime::find_python("").program, AK_SOURCE_DIR "/scripts/check/audit_problems.py",
                         problems, "--imported", list, "--output", table, "--program", AK_PROGRAM},
                        box.environment);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints every form of request that providers are sent, a JSON object a line,
-// for scripts/check_providers.sh: llm_bodies
+// for scripts/check/check_providers.sh: llm_bodies
 #include <fmt/core.h>
 
 #include "agent/llm/api/model_info_client.h"

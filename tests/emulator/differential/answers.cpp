@@ -67,7 +67,7 @@ void write_answers(const std::filesystem::path& path, const Answers& answers) {
 }
 
 Result<Answers> read_answers(const std::filesystem::path& path) {
-  constexpr const char* kAgain = "record it on a machine with a GPU: scripts/record_differential.sh";
+  constexpr const char* kAgain = "record it on a machine with a GPU: scripts/measure/record_differential.sh";
   std::ifstream file(path, std::ios::binary);
   if (!file) return InputError{fmt::format("no recorded answers {}; {}", path.string(), kAgain)};
   Answers answers;

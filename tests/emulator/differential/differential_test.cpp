@@ -134,7 +134,8 @@ TEST_CASE("a damaged or missing answers file is refused with how to record it") 
   CHECK_FALSE(read_answers(path));
   std::filesystem::remove(path);
   REQUIRE_FALSE(read_answers(path));
-  CHECK(read_answers(path).error().message.find("scripts/record_differential.sh") != std::string::npos);
+  CHECK(read_answers(path).error().message.find("scripts/measure/record_differential.sh") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model behind a coding agent: OpenAI's Responses and Anthropic's Messages, streamed. It answers a prompt of
 // AlphaKernel's with a kernel, and any other by calling the tool `evaluate` and repeating what came of it.
-// node mock.mjs ANSWER_FILE LOG_FILE; prints its port (scripts/check_agent_clis.sh)
+// node mock.mjs ANSWER_FILE LOG_FILE; prints its port (scripts/check/check_agent_clis.sh)
 import fs from 'node:fs';
 import http from 'node:http';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs `alphakernel generate` against @copilotkit/aimock: every dialect, whole and streamed, and every fault that it
-// can play. node aimock.mjs PROGRAM SOURCE_FOLDER quick|all (scripts/check_providers.sh)
+// can play. node aimock.mjs PROGRAM SOURCE_FOLDER quick|all (scripts/check/check_providers.sh)
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { EventEmitter } from 'node:events';

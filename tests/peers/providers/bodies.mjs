@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks every form of request with the TypeScript types of the providers' own libraries, which know every field and
-// refuse others: llm_bodies | node bodies.mjs (scripts/check_providers.sh)
+// refuse others: llm_bodies | node bodies.mjs (scripts/check/check_providers.sh)
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a model as OpenAI's Chat Completions on the loopback interface, one request at a time, and prints its port.
-// node serve.mjs MODEL_FILE (scripts/check_tiny_model.sh)
+// node serve.mjs MODEL_FILE (scripts/check/check_tiny_model.sh)
 import http from 'node:http';
 import { getLlama, LlamaCompletion } from 'node-llama-cpp';
 
