@@ -11,6 +11,7 @@
 #include "core/text/suggest.h"
 #include "tools/choice_options.h"
 #include "tools/manual/help_text.h"
+#include "tools/option_groups.h"
 
 namespace ak::tools {
 namespace {
@@ -181,19 +182,25 @@ bool parse(CLI::App& app, const app::Arguments& arguments) {
   return true;
 }
 
-void add_python_flag(CLI::App& app) {
-  app.add_option_function<std::string>("--python", name_python,
-                                       "interpreter with PyTorch for a problem whose reference is a Python "
-                                       "file (default: $ALPHAKERNEL_PYTHON, or the first that is found)");
+CLI::Option* add_python_flag(CLI::App& app) {
+  return app.add_option_function<std::string>(
+      "--python", name_python,
+      "interpreter with PyTorch for a problem whose reference is a Python "
+      "file (default: $ALPHAKERNEL_PYTHON, or the first that is found)");
 }
 
 ProblemFlags::ProblemFlags(CLI::App& app, const app::Arguments& arguments, const std::string& fallback) {
-  app.add_option("--algorithm", algorithm_,
-                 "algorithm that kernels are for (alphakernel algorithms lists them)");
-  app.add_option("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
-  app.add_option("--shape", shapes_,
-                 "a shape instead of the problem's own ones, e.g. M=4096,N=1000; searches take several");
-  add_python_flag(app);
+  const std::string group(kProblemGroup);
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    app.add_option(name, value, help)->group(group);
+  };
+  add("--algorithm", algorithm_,
+      "algorithm that kernels are for (alphakernel algorithms lists them). Its parameters, as --dtype, are "
+      "flags, too: add --algorithm NAME to --help");
+  add("--problem", folder_, "folder of your own problem (alphakernel problem new makes one)");
+  add("--shape", shapes_,
+      "a shape instead of the problem's own ones, e.g. M=4096,N=1000; searches take several");
+  add_python_flag(app)->group(group);
   std::string name = peek(arguments, "--algorithm");
   const std::string folder = peek(arguments, "--problem");
   if (!name.empty() && !folder.empty()) fail(ExitCode::usage, "give --algorithm or --problem, not both");

@@ -93,7 +93,7 @@ class ProblemFlags {
 };
 
 /// --python, for everything in this process that needs an interpreter. ProblemFlags has it, too.
-void add_python_flag(CLI::App& app);
+CLI::Option* add_python_flag(CLI::App& app);
 
 /// --unaudited, as require_audit() of app/audit/problem_audits.h takes it.
 void add_unaudited_flag(CLI::App& app, bool& unaudited);

@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* kUngrouped = "Options";  // CLI11's name for what no one put anywhere
 
-constexpr std::string_view kMain = "Main", kSearch = "Search", kModels = "Language models",
-                           kBudget = "Budget", kDevice = "Device and target", kOutput = "Output",
-                           kAdvanced = "Advanced";
+constexpr std::string_view kProblem = kProblemGroup, kMain = "Main", kSearch = "Search",
+                           kModels = "Language models", kBudget = "Budget", kDevice = "Device and target",
+                           kOutput = "Output", kAdvanced = "Advanced";
 
 const std::map<std::string_view, std::string_view>& groups_of_names() {
   static const std::map<std::string_view, std::string_view> table{
@@ -31,6 +31,7 @@ const std::map<std::string_view, std::string_view>& groups_of_names() {
       {"agent-evaluations", kModels},
       {"agent-cost-usd", kModels},
       {"record", kModels},
+      {"mailbox-wait", kModels},
       {"max-evaluations", kBudget},
       {"max-compilations", kBudget},
       {"max-minutes", kBudget},
@@ -43,6 +44,7 @@ const std::map<std::string_view, std::string_view>& groups_of_names() {
       {"arch", kDevice},
       {"target", kDevice},
       {"device", kDevice},
+      {"pool", kDevice},
       {"output", kOutput},
       {"output-folder", kOutput},
       {"force", kOutput},
@@ -64,7 +66,8 @@ const std::map<std::string_view, std::string_view>& groups_of_names() {
 }  // namespace
 
 std::span<const std::string_view> option_groups() {
-  static constexpr std::array kGroups{kMain, kSearch, kModels, kBudget, kDevice, kOutput, kAdvanced};
+  static constexpr std::array kGroups{kProblem, kMain,   kSearch, kModels,
+                                      kBudget,  kDevice, kOutput, kAdvanced};
   return kGroups;
 }
 

@@ -8,6 +8,9 @@
 
 namespace ak::tools {
 
+/// What kernels are for.
+inline constexpr std::string_view kProblemGroup = "Problem";
+
 /// Groups of options, in the order in which help shows them. What is in no other is in "Main"; a verb may put one of
 /// its own options elsewhere with CLI::Option::group().
 [[nodiscard]] std::span<const std::string_view> option_groups();

@@ -46,8 +46,9 @@ TEST_CASE("help has its options in groups and no line wider than 80 characters, 
   Sandbox box;
   const std::string help = box.run({"generate", "--help", "--algorithm", "softmax"}).out;
   std::size_t from = 0;
-  for (const char* group : {"\nMain:\n", "\nParameters of softmax:\n", "\nSearch:\n", "\nLanguage models:\n",
-                            "\nBudget:\n", "\nDevice and target:\n", "\nOutput:\n", "\nAdvanced:\n"}) {
+  for (const char* group :
+       {"\nProblem:\n", "\nParameters of softmax:\n", "\nMain:\n", "\nSearch:\n", "\nLanguage models:\n",
+        "\nBudget:\n", "\nDevice and target:\n", "\nOutput:\n", "\nAdvanced:\n"}) {
     INFO(group << "\n" << help);
     const std::size_t at = help.find(group, from);
     REQUIRE(at != std::string::npos);
