@@ -100,6 +100,7 @@ class GridRun {
   void finish_done();
   bool release_stuck();
   void report_deadlock();
+  bool report_waits(const Block& block, const std::string& detail);
   void report_budget();
   [[nodiscard]] std::uint64_t quantum();
 
@@ -343,8 +344,6 @@ void GridRun::finish_done() {
   std::erase_if(resident_, [](const auto& cluster) { return cluster == nullptr; });
 }
 
-// Lanes at an mbarrier whose phase does not complete; else those that ran last in some warp that is not done:
-// what the others wait for, or what never ends.
 /// Lets lanes go on that wait for others of their warp to meet them, where no one can do anything else.
 bool GridRun::release_stuck() {
   bool released = false;
@@ -356,23 +355,49 @@ bool GridRun::release_stuck() {
   return released;
 }
 
+/// What every warp of a block waits for, if one waits at an mbarrier whose phase does not complete.
+bool GridRun::report_waits(const Block& block, const std::string& detail) {
+  const auto each_waiting = [&](bool at_mbarrier, const auto& report) {
+    for (const Warp& warp : block.warps) {
+      for (const Fragment& fragment : warp.fragments) {
+        if (warp.live == 0 || fragment.lanes == 0 || fragment.state == FragmentState::done) continue;
+        if (at_mbarrier != (fragment.state == FragmentState::ready) ||
+            (at_mbarrier && warp.waits_at == kNone))
+          continue;
+        report(warp, at_mbarrier ? warp.waits_at : stands_at(fragment), std::countr_zero(fragment.lanes));
+      }
+    }
+  };
+  bool found = false;
+  each_waiting(true, [&](const Warp& warp, Index at, int lane) {
+    launch_.fault(warp, warp.code[at], FaultKind::instruction_budget, lane,
+                  detail + ", it waits at an mbarrier whose phase does not complete: " +
+                      describe_mbarrier_wait(warp, warp.code[at], lane));
+    found = true;
+  });
+  if (!found) return false;
+  each_waiting(false, [&](const Warp& warp, Index at, int lane) {
+    launch_.fault(warp, warp.code[at], FaultKind::instruction_budget, lane,
+                  detail + ": " + describe_waiting(block));
+  });
+  return true;
+}
+
+/// Waits of the first block that has any; else who ran last in a warp that is not done, which never ends, or else stands.
 void GridRun::report_budget() {
   const std::string detail = "the launch is not done after " +
                              std::to_string(launch_.options.instruction_budget) + " warp instructions";
-  const auto report = [&](bool (*fits)(const Fragment&), bool at_mbarrier) {
+  for (const auto& cluster : resident_)
+    for (const Block& block : cluster->blocks)
+      if (report_waits(block, detail)) return;
+  const auto report = [&](bool (*fits)(const Fragment&)) {
     for (const auto& cluster : resident_) {
       for (const Block& block : cluster->blocks) {
         for (const Warp& warp : block.warps) {
           const auto found = std::find_if(warp.fragments.begin(), warp.fragments.end(), fits);
           if (warp.live == 0 || found == warp.fragments.end()) continue;
-          if (at_mbarrier && warp.waits_at == kNone) continue;
-          const Index at = at_mbarrier ? warp.waits_at : stands_at(*found);
-          const int lane = std::countr_zero(found->lanes);
-          std::string words = detail;
-          if (at_mbarrier)
-            words += ", it waits at an mbarrier whose phase does not complete: " +
-                     describe_mbarrier_wait(warp, warp.code[at], lane);
-          launch_.fault(warp, warp.code[at], FaultKind::instruction_budget, lane, words);
+          launch_.fault(warp, warp.code[stands_at(*found)], FaultKind::instruction_budget,
+                        std::countr_zero(found->lanes), detail);
           return true;
         }
       }
@@ -381,7 +406,7 @@ void GridRun::report_budget() {
   };
   const auto runs = [](const Fragment& fragment) { return fragment.state == FragmentState::ready; };
   const auto waits = [](const Fragment& fragment) { return fragment.state != FragmentState::done; };
-  if (!report(runs, true) && !report(runs, false)) report(waits, false);
+  if (!report(runs)) report(waits);
 }
 
 void GridRun::report_deadlock() {

@@ -77,7 +77,9 @@ constexpr KindInfo kKinds[] = {
     {FaultKind::deadlock, "deadlock", "deadlock", Shape::event, Status::hang, Gate::barrier_checker,
      "every thread that a barrier waits for must reach it"},
     {FaultKind::instruction_budget, "instruction_budget", "no end in sight", Shape::event, Status::hang,
-     Gate::hang_watchdog, "check that every loop ends"},
+     Gate::hang_watchdog,
+     "check that every loop ends, and that each phase of an mbarrier gets the arrivals and bytes that it "
+     "waits for, and is waited for with its own parity"},
     {FaultKind::assertion, "assertion", "failed assertion", Shape::event, Status::launch_error,
      Gate::launch_errors, "the condition asserted in the kernel does not hold"},
     {FaultKind::trap, "trap", "trap", Shape::event, Status::launch_error, Gate::launch_errors,
@@ -158,9 +160,31 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+bool is_own(const Program& program, const SourceLocation& location, const std::string& own_file) {
+  return !own_file.empty() && location.file < program.files.size() &&
+         program.files[location.file].ends_with(own_file);
+}
+
+/// ", inlined at line 19": where in the own file functions are inlined that the place is in, outwards.
+std::string inlined_text(const Program& program, Index op, const std::string& own_file) {
+  constexpr int kMaxLines = 3;  // chosen: a wait, in a step, in a loop over tiles
+  std::string words;
+  int inner = 0, lines = 0;
+  walk_locations(program, op, [&](const SourceLocation& location) {
+    if (!is_own(program, location, own_file) || location.line == inner) return false;
+    if (inner != 0)
+      words += fmt::format("{} at line {}", words.empty() ? ", inlined" : ", that", location.line);
+    inner = location.line;
+    return ++lines > kMaxLines;
+  });
+  return words;
+}
+
 std::string place_text(const Program& program, Index op, const std::string& own_file) {
   const Place place = place_of(program, op, own_file);
-  if (place.line > 0) return fmt::format("{}:{}:{}: ", base_name(place.file), place.line, place.column);
+  if (place.line > 0)
+    return fmt::format("{}:{}:{}{}: ", base_name(place.file), place.line, place.column,
+                       inlined_text(program, op, own_file));
   if (op >= program.facts.size()) return {};
   return fmt::format("PTX line {} ({}): ", program.facts[op].ptx_line, program.facts[op].spelling);
 }
@@ -324,8 +348,7 @@ Place place_of(const Program& program, Index op, const std::string& own_file) {
   const SourceLocation* found = nullptr;
   walk_locations(program, op, [&](const SourceLocation& location) {
     found = &location;
-    return !own_file.empty() && location.file < program.files.size() &&
-           program.files[location.file].ends_with(own_file);
+    return is_own(program, location, own_file);
   });
   if (found == nullptr) return {};
   return {.file = found->file < program.files.size() ? program.files[found->file] : std::string{},

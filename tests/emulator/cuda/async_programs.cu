@@ -205,6 +205,27 @@ extern "C" __global__ void bulk_too_many_bytes_expected(const int* in, int* out)
   out[threadIdx.x] = tile[threadIdx.x];
 }
 
+// Each of two warps waits for what the other one does behind its own wait, and the others wait for both.
+extern "C" __global__ void waits_in_a_circle(const int* in, int* out) {
+  __shared__ unsigned long long full, empty;
+  if (threadIdx.x == 0) {
+    init(full, 32);
+    init(empty, 32);
+    publish_init();
+  }
+  __syncthreads();
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  if (warp == 0) {
+    wait(empty, 0);
+    arrive(full);
+  } else if (warp == 1) {
+    wait(full, 0);
+    arrive(empty);
+  }
+  __syncthreads();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+
 // Block 0 of two sends its tile to both and one of its own to the other.
 extern "C" __global__ void bulk_multicast(const int* in, int* out) {
   __shared__ alignas(128) int tile[64], sent[64], own[64];

@@ -145,6 +145,22 @@ TEST_CASE("a phase that never completes ends with the budget, and names who wait
       Catch::Contains("mbarrier whose phase does not complete: it waits for 0 of 1 arrivals and 512 bytes"));
 }
 
+TEST_CASE("of a block whose warps wait for each other every place where one waits is named") {
+  CudaProgram program = program_of("waits_in_a_circle");
+  LaunchRequest request;
+  request.block = {128, 1, 1};
+  request.options.instruction_budget = 100'000;
+  program.argument(program.upload(counted(128))).argument(program.memory(512));
+  const LaunchReport report = program.launch(request);
+  std::vector<std::string> words;
+  for (const Finding& finding : report.findings.all())
+    words.push_back(describe(program.program(), finding, "kernel.cu"));
+  REQUIRE(words.size() == 3);
+  CHECK_THAT(words[0], Catch::Contains("it waits for 32 of 32 arrivals"));
+  CHECK_THAT(words[1], Catch::Contains("it waits for 32 of 32 arrivals"));
+  CHECK_THAT(words[2], Catch::Contains("barrier 0 has 64 of 128 threads"));
+}
+
 TEST_CASE("warps produce and consume through named barriers with counts") {
   constexpr int kRounds = 5;
   std::vector<int> expected;
