@@ -158,6 +158,47 @@ const Workload* find_workload(const ProblemInstance& problem, const std::string&
   return found == problem.workloads.end() ? nullptr : &*found;
 }
 
+/// "m3_n1021 (M=3, N=1021)".
+std::string workload_text(const ProblemInstance& problem, const std::string& name) {
+  const Workload* workload = find_workload(problem, name);
+  return workload ? fmt::format("{} ({})", name, axes_text(workload->axes)) : name;
+}
+
+/// What the inputs are under a distribution.
+std::string distribution_text(const ProblemInstance& problem, const std::string& name) {
+  const auto found = std::ranges::find(problem.distributions, name, &InputDistribution::name);
+  if (found == problem.distributions.end()) return name;
+  std::string text = fmt::format("{}: {}", name, in_words(found->draw));
+  for (const auto& [tensor, draw] : found->tensors) text += fmt::format("; `{}` {}", tensor, in_words(draw));
+  return text;
+}
+
+/// On which shapes and inputs a candidate is right that is wrong on others.
+std::string checks_text(const ProblemInstance& problem, const EvaluationResult& result) {
+  const auto failed = std::ranges::find(result.checks, false, &CheckRecord::passed);
+  if (failed == result.checks.end()) return "";
+  std::vector<std::string> right, right_there;
+  const auto add = [](std::vector<std::string>& list, std::string text) {
+    if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
+  };
+  for (const CheckRecord& check : std::ranges::subrange(result.checks.begin(), failed)) {
+    const bool there = check.workload == failed->workload;
+    if (there && check.distribution == failed->distribution) continue;  // another output
+    add(there ? right_there : right, there ? check.distribution : workload_text(problem, check.workload));
+  }
+  if (right.size() > kMaxWorkloads) {
+    const std::size_t more = right.size() - kMaxWorkloads;
+    right.resize(kMaxWorkloads);
+    right.push_back(fmt::format("{} more", more));
+  }
+  std::string text =
+      fmt::format("Checks ended at {}, with inputs {}.\n", workload_text(problem, failed->workload),
+                  distribution_text(problem, failed->distribution));
+  if (!right_there.empty()) text += fmt::format("  right there with {}\n", fmt::join(right_there, ", "));
+  if (!right.empty()) text += fmt::format("  right on {}\n", fmt::join(right, ", "));
+  return text;
+}
+
 std::string times_text(const PromptSubject& subject, const EvaluationResult& result) {
   std::string text;
   for (const Measurement& m : result.measurements) {
@@ -235,8 +276,8 @@ std::string outcome_text(const PromptSubject& subject, const Candidate& candidat
                          const EvaluationResult& result) {
   std::string text = explain(result.outcome);
   if (!text.ends_with('\n')) text += '\n';
-  return text + quoted_lines(candidate, result.outcome) + times_text(subject, result) +
-         resources_text(result) + counts_text(result);
+  return text + checks_text(*subject.problem, result) + quoted_lines(candidate, result.outcome) +
+         times_text(subject, result) + resources_text(result) + counts_text(result);
 }
 
 std::string outcome_line(const EvaluationResult& result) {

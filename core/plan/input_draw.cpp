@@ -53,6 +53,36 @@ constexpr std::array kInputKinds{
     InputKindName{"index", InputKind::integers, DrawArguments::size},
     InputKindName{"block_table", InputKind::permutation, DrawArguments::size}};
 
+/// Kinds in the order of ak_random::Kind, in words.
+constexpr std::array<std::string_view, static_cast<std::size_t>(InputKind::given) + 1> kKindWords{
+    "normal",
+    "uniform from -1 to 1",
+    "integers from -3 to 3",
+    "0 or 1",
+    "normal, one element in 1024 multiplied by 100",
+    "(index mod 1024) / 1024 - 0.5",
+    "normal, one element in 256 raised by 20",
+    "a Cauchy distribution, cut off at 4096",
+    "normal, and a rise by 512 along every row",
+    "normal, one random element of every row raised by 256",
+    "normal, the last element of every row raised by 256",
+    "normal, every row multiplied by a power of two from 2^-8 to 2^8",
+    "rising over the whole tensor",
+    "constant",
+    "one of",
+    "integers",
+    "lengths of sequences",
+    "each number once in a row",
+    "offsets of parts",
+    "offsets of equal parts",
+    "offsets of parts that grow",
+    "offsets of parts of which one has everything",
+    "where the rows of a sparse matrix begin",
+    "columns of a sparse matrix",
+    "columns of a sparse matrix with equal rows",
+    "the first of each group normal, the others a number that must not be looked at",
+    "by the problem's own generator"};
+
 constexpr double kLargestDrawnFloat = 1 << 24;  // floating values are drawn as fp32, which has gaps beyond
 
 /// Low and high of a dtype that nothing was said of.
@@ -247,6 +277,16 @@ std::string_view to_string(InputKind kind) {
   AK_ASSERT(index < kInputKinds.size() && kInputKinds[index].kind == kind,
             "the rows of kInputKinds begin in the order of InputKind");
   return kInputKinds[index].name;
+}
+
+std::string in_words(const InputDraw& draw) {
+  std::string words(kKindWords.at(static_cast<std::size_t>(draw.kind)));
+  if (!draw.choices.empty()) words += fmt::format(" {}", fmt::join(draw.choices, ", "));
+  if (draw.bounds.size() == 2)
+    words += fmt::format(" from {} to {}", draw.bounds[0].text(), draw.bounds[1].text());
+  if (draw.scale != 1) words += fmt::format(", times {:g}", draw.scale);
+  if (draw.shift != 0) words += fmt::format(", plus {:g}", draw.shift);
+  return words;
 }
 
 std::optional<InputKind> parse_input_kind(std::string_view text) {

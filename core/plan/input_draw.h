@@ -33,6 +33,9 @@ struct InputDraw {
       {};  ///< of sparse matrices: `row_pointers` the width, `row_columns` the rows
 };
 
+/// What is drawn, in words: "normal, one element in 256 raised by 20, times 64".
+[[nodiscard]] std::string in_words(const InputDraw& draw);
+
 /// Reads what a problem writes for a draw: a kind, perhaps with arguments: "normal(scale=64, shift=1)",
 /// "integers(0, V - 1)", "index(V)", "constant(0)", "choices(0, 0.5)". Errors name the argument and what was
 /// expected, or list the known kinds.

@@ -94,7 +94,17 @@ class OutputComparison {
     }
     return fmt::format("{}: {} = {:.6g}, expected {:.6g} ({}) {}; {}", problem, name(record.worst_index),
                        record.worst_got, record.worst_expected, size_of_error(record), where,
-                       percent_wrong(result_));
+                       percent_wrong(result_) + extent());
+  }
+
+  /// Which elements are wrong, where neither one nor all are.
+  std::string extent() const {
+    if (result_.wrong < 2 || result_.wrong == result_.count) return {};
+    const std::int64_t columns = rows_of(run_.data().workload->shapes[reference_.tensor]).length;
+    std::string text = fmt::format(", from {} to {}", name(result_.first_wrong), name(result_.last_wrong));
+    if (result_.first_column > 0 || result_.last_column < columns - 1)
+      text += fmt::format(", with a last index of {} to {}", result_.first_column, result_.last_column);
+    return text;
   }
 
   std::string size_of_error(const CheckRecord& record) const {

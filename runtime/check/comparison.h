@@ -10,6 +10,7 @@ namespace ak::runtime {
 struct BlockComparison {
   double max_error, sum_error, sum_square;
   std::uint64_t worst, wrong, far, unequal, nonfinite, first_nonfinite, unwritten, first_unwritten;
+  std::uint64_t first_wrong, last_wrong, first_column, last_column;  ///< the last two 0 where none is wrong
 };
 
 /// A tensor compared with the reference. Errors are |got - expected| / (|expected| + rms(expected)), over
@@ -26,6 +27,8 @@ struct Comparison {
   std::int64_t first_nonfinite = -1;
   std::int64_t unwritten = 0;  ///< still holds the poison pattern
   std::int64_t first_unwritten = -1;
+  std::int64_t first_wrong = -1, last_wrong = -1;
+  std::int64_t first_column = -1, last_column = -1;  ///< least and largest last index of a wrong element
 };
 [[nodiscard]] Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t count);
 

@@ -92,7 +92,7 @@ HarnessSource harness_source(const std::vector<DType>& used, bool views) {
 
 Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t count) {
   Comparison total{.count = count};
-  BlockComparison all{0, 0, 0, kNone, 0, 0, 0, 0, kNone, 0, kNone};
+  BlockComparison all{0, 0, 0, kNone, 0, 0, 0, 0, kNone, 0, kNone, kNone, 0, kNone, 0};
   for (const BlockComparison& block : blocks) {
     const bool larger = !std::isnan(all.max_error) && !(block.max_error <= all.max_error);
     if (block.worst != kNone && (all.worst == kNone || larger)) {
@@ -108,6 +108,10 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
     all.unwritten += block.unwritten;
     all.first_nonfinite = std::min(all.first_nonfinite, block.first_nonfinite);
     all.first_unwritten = std::min(all.first_unwritten, block.first_unwritten);
+    all.first_wrong = std::min(all.first_wrong, block.first_wrong);
+    all.last_wrong = std::max(all.last_wrong, block.last_wrong);
+    all.first_column = std::min(all.first_column, block.first_column);
+    all.last_column = std::max(all.last_column, block.last_column);
   }
   total.max_error = all.max_error;
   total.mean_error = count > 0 ? all.sum_error / static_cast<double>(count) : 0;
@@ -120,6 +124,12 @@ Comparison merge_blocks(const std::vector<BlockComparison>& blocks, std::int64_t
   total.first_nonfinite = index_or_none(all.first_nonfinite);
   total.unwritten = static_cast<std::int64_t>(all.unwritten);
   total.first_unwritten = index_or_none(all.first_unwritten);
+  total.first_wrong = index_or_none(all.first_wrong);
+  total.first_column = index_or_none(all.first_column);
+  if (all.wrong > 0) {
+    total.last_wrong = static_cast<std::int64_t>(all.last_wrong);
+    total.last_column = static_cast<std::int64_t>(all.last_column);
+  }
   return total;
 }
 

@@ -33,12 +33,11 @@ template <class T>
 void note(ak_check::BlockComparison& own, ak_check::u64 i, const Compared& compared,
           const ak_check::ErrorScale& scale) {
   const T got = as<T>(compared.got)[i];
-  const double rms = ak_check::scale_at(scale, i);
   ak_check::note_unwritten(own, i, got, compared.poison);
   if constexpr (std::is_integral_v<T>)
-    ak_check::note_integer(own, i, got, as<long long>(compared.expected)[i], rms);
+    ak_check::note_integer(own, i, got, as<long long>(compared.expected)[i], scale);
   else
-    ak_check::note_floating(own, i, got, as<double>(compared.expected)[i], as<T>(compared.twin)[i], rms,
+    ak_check::note_floating(own, i, got, as<double>(compared.expected)[i], as<T>(compared.twin)[i], scale,
                             {.element = compared.element_limit, .far = compared.far_limit});
 }
 

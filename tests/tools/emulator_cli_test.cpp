@@ -284,6 +284,19 @@ TEST_CASE("every fault of a kernel is reported, not only the first") {
   CHECK(result.out.find("input 'b'") != std::string::npos);
 }
 
+TEST_CASE("of a result that is wrong in places the first and the last of them are named") {
+  Sandbox box;
+  const std::string file =
+      box.write("wrong.cu",
+                vector_add("if (i < n) c[i] = a[i] + b[i] + (i >= 100 && i < 200 && i < n ? 1.0f : 0.0f);"));
+  const ProgramResult result =
+      box.run({"evaluate", file, "--algorithm", "vector_add", "--device", "emulator"});
+  INFO(result.out);
+  CHECK(result.exit_code == 4);
+  CHECK(result.out.find("of elements wrong, from c[100] to c[199], with a last index of 100 to 199") !=
+        std::string::npos);
+}
+
 TEST_CASE("evaluate shows what the emulator counted, by line in its JSON, and keeps it in the database") {
   Sandbox box;
   // Neighbouring threads are 32 elements apart: every access of a warp is its own sector.

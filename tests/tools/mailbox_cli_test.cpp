@@ -140,6 +140,18 @@ TEST_CASE(
   CHECK(fs::exists(other / "k.cu"));
 }
 
+TEST_CASE("a question about a wrong kernel says where it is right, where not, and what its inputs were") {
+  Asked asked;
+  REQUIRE(asked.run(asked.start("session", "5")).exit_code == code(ExitCode::suspended));
+  for (const auto& [number, answer] : {std::pair(1, "1_compile_error"), std::pair(2, "2_wrong_result")}) {
+    REQUIRE(asked.answer(asked.folder(), number, answer).exit_code == 0);
+    REQUIRE(asked.run(Asked::resume(asked.folder())).exit_code == code(ExitCode::suspended));
+  }
+  const std::string question = read_file(asked.folder() / "box" / "0003.question.md");
+  INFO(question);
+  CHECK_THAT(question, Contains("Checks ended at N=1000 (N=1000), with inputs "));
+}
+
 TEST_CASE("a session that was killed while it waited takes the answer that came meanwhile") {
   Asked asked;
   const pid_t run = start_program(asked.start("60m", "4"), asked.box.environment, asked.box.folder.path());

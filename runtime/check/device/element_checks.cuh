@@ -20,6 +20,7 @@ using u64 = unsigned long long;
 struct BlockComparison {
   double max_error, sum_error, sum_square;
   u64 worst, wrong, far, unequal, nonfinite, first_nonfinite, unwritten, first_unwritten;
+  u64 first_wrong, last_wrong, first_column, last_column;
 };
 
 // What errors are relative to. Same layout as ErrorScale of runtime/check/harness_kernels.h.
@@ -60,6 +61,15 @@ AK_CHECK double scale_at(const ErrorScale& scale, u64 i) {
   return scale.row_rms == nullptr ? scale.rms : scale.row_rms[i / scale.row];
 }
 
+AK_CHECK void note_wrong(BlockComparison& own, u64 i, u64 row) {
+  const u64 column = row == 0 ? 0 : i % row;
+  if (own.wrong == 0 || i < own.first_wrong) own.first_wrong = i;
+  if (own.wrong == 0 || i > own.last_wrong) own.last_wrong = i;
+  if (own.wrong == 0 || column < own.first_column) own.first_column = column;
+  if (own.wrong == 0 || column > own.last_column) own.last_column = column;
+  ++own.wrong;
+}
+
 // |got - expected| / (|expected| + rms of what is expected); 0 where both are equal.
 AK_CHECK double relative_error(double got, double expected, double rms) {
   const double difference = fabs(got - expected);
@@ -67,36 +77,36 @@ AK_CHECK double relative_error(double got, double expected, double rms) {
 }
 
 template <class T>
-AK_CHECK void note_floating(BlockComparison& own, u64 i, T got_value, double expected, T twin_value, double rms,
+AK_CHECK void note_floating(BlockComparison& own, u64 i, T got_value, double expected, T twin_value, const ErrorScale& scale,
                               const ErrorLimits& limits) {
   const double got = wide(got_value);
   const Kind kind = kind_of(got);
   // Where sums overflow on the way, the twin has an infinity or a NaN that another right order of summation has not.
   if (kind != kind_of(wide(twin_value)) && kind != kind_of(wide(static_cast<T>(expected)))) {
     if (own.nonfinite++ == 0) own.first_nonfinite = i;
-    ++own.wrong;
+    note_wrong(own, i, scale.row);
     return;
   }
   if (kind != Kind::finite) return;
   own.unequal += got != wide(static_cast<T>(expected));
-  const double error = relative_error(got, expected, rms);
+  const double error = relative_error(got, expected, scale_at(scale, i));
   own.sum_error += error;
   own.sum_square += error * error;
-  own.wrong += !(error <= limits.element);
+  if (!(error <= limits.element)) note_wrong(own, i, scale.row);
   own.far += !(error <= limits.far);
   const bool nan_before = own.max_error != own.max_error;  // the first one stays
   if (!nan_before && (!(error <= own.max_error) || own.worst == ~0ull)) own.max_error = error, own.worst = i;
 }
 
 template <class T>
-AK_CHECK void note_integer(BlockComparison& own, u64 i, T got_value, long long expected, double rms) {
+AK_CHECK void note_integer(BlockComparison& own, u64 i, T got_value, long long expected, const ErrorScale& scale) {
   const long long got = static_cast<long long>(got_value);
   const bool equal = got == expected;
-  double error = relative_error(static_cast<double>(got), static_cast<double>(expected), rms);
+  double error = relative_error(static_cast<double>(got), static_cast<double>(expected), scale_at(scale, i));
   if (!equal && error == 0) error = 1e-300;  // beyond what a double tells apart
   own.sum_error += error;
   own.sum_square += error * error;
-  own.wrong += !equal;
+  if (!equal) note_wrong(own, i, scale.row);
   own.unequal += !equal;
   const u64 apart = got > expected ? static_cast<u64>(got) - static_cast<u64>(expected)
                                    : static_cast<u64>(expected) - static_cast<u64>(got);
@@ -104,7 +114,7 @@ AK_CHECK void note_integer(BlockComparison& own, u64 i, T got_value, long long e
   if (error > own.max_error || own.worst == ~0ull) own.max_error = error, own.worst = i;
 }
 
-AK_CHECK BlockComparison nothing_yet() { return {0, 0, 0, ~0ull, 0, 0, 0, 0, ~0ull, 0, ~0ull}; }
+AK_CHECK BlockComparison nothing_yet() { return {0, 0, 0, ~0ull, 0, 0, 0, 0, ~0ull, 0, ~0ull, ~0ull, 0, ~0ull, 0}; }
 
 template <class T>
 AK_CHECK void note_unwritten(BlockComparison& own, u64 i, T value, unsigned char poison) {

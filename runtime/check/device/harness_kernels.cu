@@ -40,6 +40,10 @@ __device__ void merge(BlockComparison& into, const BlockComparison& from) {
   into.unwritten += from.unwritten;
   if (from.first_nonfinite < into.first_nonfinite) into.first_nonfinite = from.first_nonfinite;
   if (from.first_unwritten < into.first_unwritten) into.first_unwritten = from.first_unwritten;
+  if (from.first_wrong < into.first_wrong) into.first_wrong = from.first_wrong;
+  if (from.last_wrong > into.last_wrong) into.last_wrong = from.last_wrong;
+  if (from.first_column < into.first_column) into.first_column = from.first_column;
+  if (from.last_column > into.last_column) into.last_column = from.last_column;
 }
 
 __device__ void store_block(BlockComparison own, BlockComparison* out) {
@@ -59,7 +63,7 @@ __device__ void compare_floating(const T* got, const double* expected, const T* 
   BlockComparison own = nothing_yet();
   for (u64 i = first_index(); i < count; i += index_stride()) {
     note_unwritten(own, i, got[i], poison);
-    note_floating(own, i, got[i], expected[i], twin[i], scale_at(scale, i), limits);
+    note_floating(own, i, got[i], expected[i], twin[i], scale, limits);
   }
   store_block(own, out);
 }
@@ -70,7 +74,7 @@ __device__ void compare_integer(const T* got, const long long* expected, u64 cou
   BlockComparison own = nothing_yet();
   for (u64 i = first_index(); i < count; i += index_stride()) {
     note_unwritten(own, i, got[i], poison);
-    note_integer(own, i, got[i], expected[i], scale_at(scale, i));
+    note_integer(own, i, got[i], expected[i], scale);
   }
   store_block(own, out);
 }

@@ -116,6 +116,10 @@ void check_same(const runtime::Comparison& host, const runtime::Comparison& kern
   CHECK(host.first_nonfinite == kernels.first_nonfinite);
   CHECK(host.unwritten == kernels.unwritten);
   CHECK(host.first_unwritten == kernels.first_unwritten);
+  CHECK(host.first_wrong == kernels.first_wrong);
+  CHECK(host.last_wrong == kernels.last_wrong);
+  CHECK(host.first_column == kernels.first_column);
+  CHECK(host.last_column == kernels.last_column);
 }
 
 TEST_CASE("on the CPU device the host draws and compares every dtype as the kernels do") {
@@ -151,6 +155,9 @@ TEST_CASE("on the CPU device the host draws and compares every dtype as the kern
           .scale = {.rms = 4.5, .row_rms = per_row ? row_rms.address() : 0, .row = 29},
           .limits = {.element = 0.01, .far = 0.5}};
       check_same(bench.host.compare(input), bench.kernels.compare(input));
+      runtime::ComparisonInput few = input;  // wrong
+      few.limits = {.element = bench.host.compare(input).max_error * 0.9, .far = 1e9};
+      check_same(bench.host.compare(few), bench.kernels.compare(few));
     }
   }
 }

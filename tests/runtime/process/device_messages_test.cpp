@@ -123,9 +123,9 @@ TEST_CASE("inputs that are NaN and infinite survive JSON on their way to a devic
 
 TEST_CASE("the blocks of a comparison add up, and the worst element is the one of the largest error") {
   const std::uint64_t none = ~std::uint64_t{0};
-  const Comparison all = merge_blocks({{0.1, 0.2, 0.3, 5, 1, 1, 4, 0, none, 0, none},
-                                       {0.7, 0.8, 0.6, 9, 2, 1, 5, 1, 11, 0, none},
-                                       {0, 0, 0, none, 0, 0, 0, 0, none, 3, 20}},
+  const Comparison all = merge_blocks({{0.1, 0.2, 0.3, 5, 1, 1, 4, 0, none, 0, none, 5, 5, 2, 2},
+                                       {0.7, 0.8, 0.6, 9, 2, 1, 5, 1, 11, 0, none, 3, 9, 0, 1},
+                                       {0, 0, 0, none, 0, 0, 0, 0, none, 3, 20, none, 0, none, 0}},
                                       10);
   CHECK(all.max_error == 0.7);
   CHECK(all.worst == 9);
@@ -138,6 +138,11 @@ TEST_CASE("the blocks of a comparison add up, and the worst element is the one o
   CHECK(all.first_nonfinite == 11);
   CHECK(all.unwritten == 3);
   CHECK(all.first_unwritten == 20);
+  CHECK(all.first_wrong == 3);
+  CHECK(all.last_wrong == 9);
+  CHECK(all.first_column == 0);
+  CHECK(all.last_column == 2);
+  CHECK(merge_blocks({{0, 0, 0, none, 0, 0, 0, 0, none, 0, none, none, 0, none, 0}}, 10).last_wrong == -1);
 }
 
 TEST_CASE("a flat index is shown as the tensor's indices") {
