@@ -30,6 +30,7 @@ PROGRAM, SOURCE = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cached_models  # noqa: E402
+import encoder_models  # noqa: E402
 import published_interfaces  # noqa: E402
 import small_models  # noqa: E402
 
@@ -46,6 +47,9 @@ KERNELS = {
     "gated": ("swiglu", "swiglu_tiles.cu", {}),
     "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
     "biased": ("linear", "linear_transposed.cu", {}),
+    "biased_gelu": ("linear", "linear_transposed.cu", {"activation": "gelu"}),
+    "tanh_gelu": ("activation", "activation.cu", {"function": "gelu_tanh"}),
+    "lookup": ("embedding_lookup", "lookup_rows.cu", {"long_index": True}),
     "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
     "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
@@ -81,13 +85,14 @@ class Computed:
     """The library with references in place of its kernels, and the names of those that were called."""
 
     def __enter__(self):
-        self.calls, library = [], ops()._library
+        self.calls, self.sizes, library = [], [], ops()._library
 
         def attempt(operator):
             def computed(*arguments):
                 self.calls.append(operator.name)
                 if len(arguments) != len(operator.inputs) + len(operator.given):  # as the launcher says
                     raise TypeError(f"{operator.name} takes {len(operator.inputs) + len(operator.given)} arguments")
+                self.sizes.append(operator.sizes(arguments))
                 return operator.reference()(*arguments[:len(operator.inputs)])
 
             computed.operator, computed.library = operator, library
@@ -135,11 +140,11 @@ class PatchTest(unittest.TestCase):
     def test_a_patched_model_computes_the_same_with_kernels(self) -> None:
         expected = {
             # Of two layers: two norms each, the second with the sum before it, and one behind all.
-            "llama": {"add_norm": 2, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
-            "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
-            "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
-            "gemma": {"add_norm": 2, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
-            "bert": {"add_mean_norm": 4, "biased": 8, "mean_norm": 2},
+            "llama": {"add_norm": 2, "lookup": 1, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
+            "qwen": {"add_norm": 2, "biased": 6, "lookup": 1, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
+            "phi": {"add_norm": 2, "gated": 2, "lookup": 1, "norm": 3, "product": 13, "rope": 2},
+            "gemma": {"add_norm": 2, "lookup": 1, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
+            "bert": {"add_mean_norm": 4, "biased": 8, "lookup": 1, "mean_norm": 2},
         }
         for name, calls in expected.items():
             with self.subTest(model=name), Computed() as library:
@@ -162,7 +167,7 @@ class PatchTest(unittest.TestCase):
         code = "import torch, small_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = small_models.llama()\n" \
             "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
             "print(sorted({name for name, _ in patch_ops.served}))"
-        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
+        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'lookup', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
         class DoubledRMSNorm(small_models.RMSNorm):
@@ -443,6 +448,86 @@ def texts_of_a_cache(model, cache, tokens=(12, 1, 1, 3, 9)):
     return got
 
 
+class ActivationTest(unittest.TestCase):
+    """A product and the activation behind it as one operator."""
+
+    def setUp(self):
+        self.x = torch.randn((2, 3, 64), generator=torch.Generator().manual_seed(3)).bfloat16()
+
+    def patched(self, module):
+        return ops().patch(module, every_shape=True, kinds=("linear_activation",))
+
+    def compared(self, module):
+        """The operators that a patched module calls, which computes what it did; and what is left of it."""
+        module = module.bfloat16().eval()
+        with Computed() as library, torch.no_grad():
+            want = module(self.x)
+            left = self.patched(module)["left"]
+            got = module(self.x)
+        self.assertLess((got - want).double().abs().max(), 0.02 * want.double().abs().max())
+        return library.calls, left
+
+    def test_one_product_and_two_are_known_by_what_they_have(self) -> None:
+        class Wide(torch.nn.Module):
+            def __init__(self, activation, second=True):
+                super().__init__()
+                self.c_fc, self.function = torch.nn.Linear(64, 96), activation
+                if second:
+                    self.c_proj = torch.nn.Linear(96, 64, bias=False)
+
+            def forward(self, hidden_states):
+                y = self.function(self.c_fc(hidden_states))
+                return self.c_proj(y) if hasattr(self, "c_proj") else y
+
+        gelu = torch.nn.functional.gelu
+        for module in (Wide(gelu), Wide(torch.nn.GELU(), second=False), Wide(lambda x: x * 0.5 * (1 + torch.erf(x / 2 ** 0.5))),
+                       torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.GELU(), torch.nn.Dropout(0.5))):
+            self.assertEqual(self.compared(module), (["biased_gelu"], {}))
+        for function, word in ((torch.nn.Tanh(), "their activation"), (torch.nn.GELU(approximate="tanh"), "gelu_tanh"),
+                               (torch.nn.ReLU(), "relu")):
+            self.assertEqual(self.compared(Wide(function)), ([], {"": f"the library has no linear of torch.bfloat16 with {word}"}))
+
+    def test_what_computes_something_else_is_left(self) -> None:
+        class Clipped(encoder_models.Intermediate):
+            def forward(self, hidden_states):
+                return self.intermediate_act_fn(self.dense(hidden_states)).clamp(max=20)
+
+        class First(encoder_models.Intermediate):
+            def forward(self, hidden_states):
+                return self.intermediate_act_fn(self.dense(hidden_states[:, 0]))
+
+        for kind in (Clipped, First):
+            left = self.patched(kind(torch.nn.functional.gelu).bfloat16())["left"]
+            self.assertEqual(left, {"": "they compute something else than the activation of a product"})
+        bare = encoder_models.Intermediate(torch.nn.functional.gelu)
+        bare.dense.bias = None
+        self.assertEqual(self.patched(bare.bfloat16()), {"served": {}, "left": {}})
+
+    def test_parts_that_change_later_and_dropout_are_the_models_own(self) -> None:
+        def relu(module):
+            module.activation = torch.nn.ReLU()
+
+        def heard(module):
+            module.activation.register_forward_hook(lambda *given: -given[2])
+
+        def trained(module):
+            module.train()
+
+        self.x = self.x.repeat(1, 1, 2)
+        for change, calls in ((lambda module: None, 1), (relu, 0), (heard, 0), (trained, 0)):
+            with Computed() as library, torch.no_grad():
+                module = encoder_models.FFN(torch.nn.GELU()).bfloat16().eval()
+                self.assertEqual(self.patched(module)["served"], {"": ["linear_activation"]})
+                module = copy.deepcopy(module)
+                change(module)
+                torch.manual_seed(1)
+                got = module(self.x)
+                self.assertEqual(len(library.calls), calls)
+                ops().unpatch(module)
+                torch.manual_seed(1)
+                self.assertTrue(torch.allclose(got, module(self.x), rtol=0.05, atol=0.01))
+
+
 class AttentionTest(unittest.TestCase):
     def close(self, got, want):
         for one, other in zip(got, want):
@@ -590,7 +675,7 @@ with torch.no_grad():
     model(torch.zeros(2, 1).long(), past_key_values=cache)
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+        self.assertEqual(launched(code), "['add_norm', 'lookup', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
 
 
 def example(folder, name):
@@ -677,7 +762,7 @@ class MeasuringTest(unittest.TestCase):
         accuracy, decode = record["rows"][:2]
         self.assertTrue(accuracy["right"])
         self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
-        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
+        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "embedding": 1, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
                                                           "swiglu": 2})
         for row in (row for row in record["rows"] if row["part"] != "accuracy"):
             self.assertGreater(row["variants"]["patched"]["tokens_per_s"], 0)
