@@ -528,6 +528,104 @@ class ActivationTest(unittest.TestCase):
                 self.assertTrue(torch.allclose(got, module(self.x), rtol=0.05, atol=0.01))
 
 
+# Operators of plans that are no module's: of caches, of what is around a model, of sums in a forward.
+NOBODYS = {"kv_cache_append", "softmax", "sampling", "embedding_sum", "pooling"}
+
+
+class PlanTest(unittest.TestCase):
+    """A library of a plan's operators serves the modules of the model that the plan is for, and has no other operators."""
+
+    DECODER = {"hidden_size": cached_models.WIDTH, "num_hidden_layers": 2, "num_attention_heads": cached_models.HEADS,
+               "num_key_value_heads": cached_models.KV_HEADS, "head_dim": 64, "intermediate_size": cached_models.INNER,
+               "vocab_size": 100, "rms_norm_eps": 1e-6}
+    ENCODER = {"hidden_size": encoder_models.WIDTH, "num_attention_heads": encoder_models.HEADS, "num_hidden_layers": 2,
+               "intermediate_size": encoder_models.INNER, "vocab_size": encoder_models.WORDS,
+               "max_position_embeddings": encoder_models.PLACES, "layer_norm_eps": 1e-12}
+    ROWS = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, small_models.RMSNorm)
+
+    def planned(self, config):
+        """The rows of the operators that are modules'."""
+        path = os.path.join(WORK.name, "config.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**config, "dtype": "bfloat16"}, file)
+        run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", "12", "--context", "32", "--json"],
+                             stdout=subprocess.PIPE, check=True, text=True)
+        return [row for row in json.loads(run.stdout)["operators"] if row["operator"] not in NOBODYS]
+
+    @contextlib.contextmanager
+    def library_of(self, rows):
+        """Of all operators those that the plan has, made for its shapes; {place of a row: operator}."""
+        every, found = ops()._library.operators, {}
+        for number, row in enumerate(rows):
+            same = [one for one in every if (one.description["algorithm"], one.description["params"]) == (row["algorithm"], row["params"])]
+            self.assertEqual(len(same), 1, f"KERNELS has no {row['algorithm']} of {row['params']}")
+            found[number] = same[0]
+        with contextlib.ExitStack() as stack, Computed() as library:
+            for one in found.values():
+                shapes = [row["axes"] for number, row in enumerate(rows) if found[number] is one]
+                stack.enter_context(unittest.mock.patch.dict(one.description, {"plan_shapes": shapes, "shapes": []}))
+            stack.enter_context(unittest.mock.patch.object(ops()._library, "operators", list(set(found.values()))))
+            yield library, found
+
+    def unserved(self, model, answer):
+        """Modules whose work no operator does: products, norms, tables, attention, and products with an activation."""
+        served, modules = answer["served"], dict(model.named_modules())
+        joined = [path for path, kinds in served.items() if {"swiglu", "linear_activation"} & set(kinds)]
+        rows = [path for path, one in modules.items() if type(one) in self.ROWS and path not in served]
+        rest = [path for path in rows if path.rpartition(".")[0] not in joined]
+        for path, one in modules.items():
+            name = type(one).__name__
+            if name.endswith("Attention") and hasattr(one, "config") and "attention" not in served.get(path, ()):
+                rest.append(path)
+            if name in ("MLP", "MergedMLP", "FFN", "Intermediate") and path not in joined:
+                rest.append(path)
+        return rest
+
+    def called(self, library, found, row, number):
+        """Whether a call had the row's sizes. A table of angles is as long as the caller makes it, and norms take all tokens."""
+        free = {"P"} | ({"M"} if row["operator"] == "last_norm" else set())
+        return any(name == found[number].name and all(sizes[axis] == size for axis, size in row["axes"].items() if axis not in free)
+                   for name, sizes in zip(library.calls, library.sizes))
+
+    def agree(self, config, model, run):
+        rows = self.planned(config)
+        with self.library_of(rows) as (library, found), torch.no_grad():
+            want = run(model)
+            answer = ops().patch(model)
+            self.assertEqual(self.unserved(model, answer), [])
+            self.assertEqual(answer["left"], {})
+            got = run(model)
+            for one, other in zip(got, want):
+                self.assertLess((one - other).double().abs().max(), 0.05 * other.double().abs().max())
+            self.assertEqual([row["operator"] for number, row in enumerate(rows) if not self.called(library, found, row, number)], [])
+
+    def test_decoders_call_what_their_plan_has(self) -> None:
+        def run(model):
+            cache = cached_models.StaticCache(model.config, 32)
+            return [model(tokens, past_key_values=cache, logits_to_keep=1).logits for tokens in (TOKENS, TOKENS[:, :1])]
+
+        for kind, options in (("llama", {}), ("qwen2", {"bias": True}), ("phi3", {"merged": True})):
+            with self.subTest(kind):
+                self.agree({"model_type": kind, **self.DECODER}, cached_models.model(**options), run)
+
+    def test_encoders_call_what_their_plan_has(self) -> None:
+        for kind, model in (("bert", encoder_models.bert()), ("distilbert", encoder_models.distilbert())):
+            with self.subTest(kind):
+                types = {"type_vocab_size": 2} if kind == "bert" else {}
+                self.agree({"model_type": kind, **self.ENCODER, **types}, model, lambda model: [model(TOKENS)])
+
+    def test_an_activation_that_no_product_takes_is_an_operator_of_its_own(self) -> None:
+        rows = self.planned({"model_type": "bert", **self.ENCODER, "hidden_act": "gelu_new"})
+        self.assertIn("mlp_activation", [row["operator"] for row in rows])
+        model = encoder_models.bert(torch.nn.GELU(approximate="tanh"))
+        with self.library_of(rows) as (library, found), torch.no_grad():
+            answer = ops().patch(model)
+            model(TOKENS)
+            self.assertEqual(answer["left"], {f"layer.{i}.intermediate": "the library has no linear of torch.bfloat16 with gelu_tanh"
+                                              for i in range(2)})
+            self.assertTrue(all(self.called(library, found, row, number) for number, row in enumerate(rows)))
+
+
 class AttentionTest(unittest.TestCase):
     def close(self, got, want):
         for one, other in zip(got, want):
