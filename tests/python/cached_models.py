@@ -172,11 +172,30 @@ class DecoderLayer(nn.Module):
         return residual + hidden_states
 
 
+class DropoutLayer(DecoderLayer):
+    """As Phi-3 has it."""
+
+    def __init__(self, config, index):
+        super().__init__(config, index)
+        self.resid_attn_dropout = self.resid_mlp_dropout = nn.Dropout(0.0)
+
+    def forward(self, hidden_states, **kwargs):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states = self.self_attn(hidden_states, **kwargs)
+        hidden_states = residual + self.resid_attn_dropout(hidden_states)  # of the sum's terms one is a call
+        residual = hidden_states
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = self.mlp(hidden_states)
+        return residual + self.resid_mlp_dropout(hidden_states)
+
+
 class Model(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config, self.embed_tokens = config, nn.Embedding(100, WIDTH)
-        self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.num_hidden_layers)])
+        layer = DropoutLayer if config.merged else DecoderLayer
+        self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
         self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(config.head_dim)
 
     def forward(self, input_ids, attention_mask=None, past_key_values=None, **kwargs):

@@ -579,6 +579,8 @@ class PlanTest(unittest.TestCase):
                 rest.append(path)
             if name in ("MLP", "MergedMLP", "FFN", "Intermediate") and path not in joined:
                 rest.append(path)
+            if name in ("DecoderLayer", "DropoutLayer", "DistilLayer", "Output") and "residual_norm" not in served.get(path, ()):
+                rest.append(path)
         return rest
 
     def called(self, library, found, row, number):
