@@ -392,6 +392,38 @@ def get_init_inputs():
   CHECK(wrong.err.find("is not Python: line 1") != std::string::npos);
 }
 
+TEST_CASE("a table of a PyTorch model is looked up by indices of the type that it is given") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  for (const bool wide : {true, false}) {
+    const std::string file = box.write("table.py", std::string(R"py(import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, 64)
+
+    def forward(self, index):
+        return self.table(index)
+
+
+def get_init_inputs():
+    return []
+
+
+def get_inputs():
+    return [torch.arange(24).)py") + (wide ? "long()]\n" : "int()]\n"));
+    const ProgramResult result = box.run({"library", "plan", file, "--json"});
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    const Json row = operator_of(parse_json(result.out), "forward", "embedding");
+    CHECK(row["params"]["long_index"] == (wide ? 1 : 0));
+    CHECK(row["axes"] == Json{{"H", 64}, {"N", 24}, {"V", 100}});
+  }
+}
+
 TEST_CASE("what a plan says wrong of an operator is bad input of its file, with the place") {
   Sandbox box;
   const struct {
