@@ -527,6 +527,15 @@ class ActivationTest(unittest.TestCase):
                 torch.manual_seed(1)
                 self.assertTrue(torch.allclose(got, module(self.x), rtol=0.05, atol=0.01))
 
+    def test_on_a_device_kernels_are_launched(self) -> None:
+        made_up_driver()
+        code = "import torch, encoder_models, patch_ops\npatch_ops._library.assume_device(0)\nfor activation in ('none', 'tanh'):\n" \
+            "    model = encoder_models.bert(torch.nn.GELU(approximate=activation))\n" \
+            "    patch_ops.patch(model, every_shape=True)\n    with torch.no_grad(): model(torch.zeros(2, 12).long())\n" \
+            "    print(sorted({name for name, _ in patch_ops.served}))"
+        names = ["add_mean_norm", "biased", "biased_gelu", "lookup", "mean_norm", "whole_text"]
+        self.assertEqual(launched(code), f"{names}\n{sorted(names + ['tanh_gelu'])}\n")
+
 
 # Operators of plans that are no module's: of caches, of what is around a model, of sums in a forward.
 NOBODYS = {"kv_cache_append", "softmax", "sampling", "embedding_sum", "pooling"}
