@@ -36,6 +36,7 @@ import small_models  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
 DIST = os.path.join(WORK.name, "dist")
+ENVIRONMENT = {**os.environ, "ALPHAKERNEL_DB": os.path.join(WORK.name, "none.db")}
 KERNELS = {
     "norm": ("rmsnorm", "rmsnorm_registers.cu", {"any_epsilon": True}),
     "mean_norm": ("layernorm", "layernorm_registers.cu", {"any_epsilon": True}),
@@ -70,7 +71,7 @@ def setUpModule():
         words += ["--kernel", f"{name}={path}"]
     run = subprocess.run([PROGRAM, "library", "build", *words, "--arch", "sm_90a", "--name", "patch_ops", "--output", DIST],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                         env={**os.environ, "ALPHAKERNEL_DB": os.path.join(WORK.name, "none.db")})
+                         env=ENVIRONMENT)
     if run.returncode:
         raise AssertionError(run.stderr)
     sys.path.insert(0, DIST)
@@ -558,7 +559,7 @@ class PlanTest(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**config, "dtype": "bfloat16"}, file)
         run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", "12", "--context", "32", "--json"],
-                             stdout=subprocess.PIPE, check=True, text=True)
+                             stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
         return [row for row in json.loads(run.stdout)["operators"] if row["operator"] not in NOBODYS]
 
     @contextlib.contextmanager
