@@ -4,10 +4,10 @@ import math
 import types
 
 import torch
-from small_models import MLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
+from small_models import MLP, MergedMLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
 from torch import nn
 
-WIDTH, HEADS, KV_HEADS = 64, 4, 2
+WIDTH, INNER, HEADS, KV_HEADS = 64, 96, 4, 2
 
 
 def sdpa(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
@@ -130,16 +130,21 @@ class Attention(nn.Module):
         super().__init__()
         self.config, self.layer_idx, self.head_dim, self.scaling = config, index, config.head_dim, config.scaling
         self.num_key_value_groups, self.is_causal = HEADS // KV_HEADS, config.is_causal
-        self.q_proj = nn.Linear(WIDTH, HEADS * config.head_dim, bias=False)
-        self.k_proj = nn.Linear(WIDTH, KV_HEADS * config.head_dim, bias=False)
-        self.v_proj = nn.Linear(WIDTH, KV_HEADS * config.head_dim, bias=False)
+        widths = [heads * config.head_dim for heads in (HEADS, KV_HEADS, KV_HEADS)]
+        if config.merged:
+            self.widths, self.qkv_proj = widths, nn.Linear(WIDTH, sum(widths), bias=config.bias)
+        else:
+            self.q_proj, self.k_proj, self.v_proj = (nn.Linear(WIDTH, one, bias=config.bias) for one in widths)
         self.o_proj = nn.Linear(HEADS * config.head_dim, WIDTH, bias=False)
+
+    def projected(self, hidden_states):
+        if self.config.merged:
+            return self.qkv_proj(hidden_states).split(self.widths, -1)
+        return self.q_proj(hidden_states), self.k_proj(hidden_states), self.v_proj(hidden_states)
 
     def forward(self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs):
         shape = (*hidden_states.shape[:-1], -1, self.head_dim)
-        query = self.q_proj(hidden_states).view(shape).transpose(1, 2)
-        key = self.k_proj(hidden_states).view(shape).transpose(1, 2)
-        value = self.v_proj(hidden_states).view(shape).transpose(1, 2)
+        query, key, value = (one.view(shape).transpose(1, 2) for one in self.projected(hidden_states))
         cos, sin = position_embeddings
         query, key = apply_rotary_pos_emb(query, key, cos, sin)
         if past_key_values is not None:
@@ -152,7 +157,8 @@ class Attention(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, config, index):
         super().__init__()
-        self.self_attn, self.mlp = Attention(config, index), MLP(WIDTH, 96, nn.functional.silu)
+        self.self_attn = Attention(config, index)
+        self.mlp = (MergedMLP if config.merged else MLP)(WIDTH, INNER, nn.SiLU())
         self.input_layernorm, self.post_attention_layernorm = RMSNorm(WIDTH), RMSNorm(WIDTH)
 
     def forward(self, hidden_states, **kwargs):
@@ -166,11 +172,30 @@ class DecoderLayer(nn.Module):
         return residual + hidden_states
 
 
+class DropoutLayer(DecoderLayer):
+    """As Phi-3 has it."""
+
+    def __init__(self, config, index):
+        super().__init__(config, index)
+        self.resid_attn_dropout = self.resid_mlp_dropout = nn.Dropout(0.0)
+
+    def forward(self, hidden_states, **kwargs):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states = self.self_attn(hidden_states, **kwargs)
+        hidden_states = residual + self.resid_attn_dropout(hidden_states)  # of the sum's terms one is a call
+        residual = hidden_states
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = self.mlp(hidden_states)
+        return residual + self.resid_mlp_dropout(hidden_states)
+
+
 class Model(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config, self.embed_tokens = config, nn.Embedding(100, WIDTH)
-        self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.num_hidden_layers)])
+        layer = DropoutLayer if config.merged else DecoderLayer
+        self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
         self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(config.head_dim)
 
     def forward(self, input_ids, attention_mask=None, past_key_values=None, **kwargs):
@@ -204,8 +229,9 @@ class CausalLM(nn.Module):
 
 
 def config(head_dim=64, **options):
+    """bias: of queries, keys and values, as Qwen2 has; merged: they come from one product, gate and up from another, as in Phi-3."""
     return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True, "mask": {},
-                                    "captured": False, "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
+                                    "captured": False, "bias": False, "merged": False, "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
 
 
 def model(**options):

@@ -30,11 +30,13 @@ PROGRAM, SOURCE = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cached_models  # noqa: E402
+import encoder_models  # noqa: E402
 import published_interfaces  # noqa: E402
 import small_models  # noqa: E402
 
 WORK = tempfile.TemporaryDirectory()
 DIST = os.path.join(WORK.name, "dist")
+ENVIRONMENT = {**os.environ, "ALPHAKERNEL_DB": os.path.join(WORK.name, "none.db")}
 KERNELS = {
     "norm": ("rmsnorm", "rmsnorm_registers.cu", {"any_epsilon": True}),
     "mean_norm": ("layernorm", "layernorm_registers.cu", {"any_epsilon": True}),
@@ -46,6 +48,9 @@ KERNELS = {
     "gated": ("swiglu", "swiglu_tiles.cu", {}),
     "product": ("gemm", "gemm_mma.cu", {"b_layout": "column"}),
     "biased": ("linear", "linear_transposed.cu", {}),
+    "biased_gelu": ("linear", "linear_transposed.cu", {"activation": "gelu"}),
+    "tanh_gelu": ("activation", "activation.cu", {"function": "gelu_tanh"}),
+    "lookup": ("embedding_lookup", "lookup_rows.cu", {"long_index": True}),
     "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
     "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
@@ -66,7 +71,7 @@ def setUpModule():
         words += ["--kernel", f"{name}={path}"]
     run = subprocess.run([PROGRAM, "library", "build", *words, "--arch", "sm_90a", "--name", "patch_ops", "--output", DIST],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                         env={**os.environ, "ALPHAKERNEL_DB": os.path.join(WORK.name, "none.db")})
+                         env=ENVIRONMENT)
     if run.returncode:
         raise AssertionError(run.stderr)
     sys.path.insert(0, DIST)
@@ -81,13 +86,14 @@ class Computed:
     """The library with references in place of its kernels, and the names of those that were called."""
 
     def __enter__(self):
-        self.calls, library = [], ops()._library
+        self.calls, self.sizes, library = [], [], ops()._library
 
         def attempt(operator):
             def computed(*arguments):
                 self.calls.append(operator.name)
                 if len(arguments) != len(operator.inputs) + len(operator.given):  # as the launcher says
                     raise TypeError(f"{operator.name} takes {len(operator.inputs) + len(operator.given)} arguments")
+                self.sizes.append(operator.sizes(arguments))
                 return operator.reference()(*arguments[:len(operator.inputs)])
 
             computed.operator, computed.library = operator, library
@@ -135,11 +141,11 @@ class PatchTest(unittest.TestCase):
     def test_a_patched_model_computes_the_same_with_kernels(self) -> None:
         expected = {
             # Of two layers: two norms each, the second with the sum before it, and one behind all.
-            "llama": {"add_norm": 2, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
-            "qwen": {"add_norm": 2, "biased": 6, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
-            "phi": {"add_norm": 2, "gated": 2, "norm": 3, "product": 13, "rope": 2},
-            "gemma": {"add_norm": 2, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
-            "bert": {"add_mean_norm": 4, "biased": 8, "mean_norm": 2},
+            "llama": {"add_norm": 2, "lookup": 1, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
+            "qwen": {"add_norm": 2, "biased": 6, "lookup": 1, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
+            "phi": {"add_norm": 2, "gated": 2, "lookup": 1, "norm": 3, "product": 13, "rope": 2},
+            "gemma": {"add_norm": 2, "lookup": 1, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
+            "bert": {"add_mean_norm": 4, "biased": 8, "lookup": 1, "mean_norm": 2},
         }
         for name, calls in expected.items():
             with self.subTest(model=name), Computed() as library:
@@ -162,7 +168,7 @@ class PatchTest(unittest.TestCase):
         code = "import torch, small_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = small_models.llama()\n" \
             "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
             "print(sorted({name for name, _ in patch_ops.served}))"
-        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
+        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'lookup', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
         class DoubledRMSNorm(small_models.RMSNorm):
@@ -443,6 +449,195 @@ def texts_of_a_cache(model, cache, tokens=(12, 1, 1, 3, 9)):
     return got
 
 
+class ActivationTest(unittest.TestCase):
+    """A product and the activation behind it as one operator."""
+
+    def setUp(self):
+        self.x = torch.randn((2, 3, 64), generator=torch.Generator().manual_seed(3)).bfloat16()
+
+    def patched(self, module):
+        return ops().patch(module, every_shape=True, kinds=("linear_activation",))
+
+    def compared(self, module):
+        """The operators that a patched module calls, which computes what it did; and what is left of it."""
+        module = module.bfloat16().eval()
+        with Computed() as library, torch.no_grad():
+            want = module(self.x)
+            left = self.patched(module)["left"]
+            got = module(self.x)
+        self.assertLess((got - want).double().abs().max(), 0.02 * want.double().abs().max())
+        return library.calls, left
+
+    def test_one_product_and_two_are_known_by_what_they_have(self) -> None:
+        class Wide(torch.nn.Module):
+            def __init__(self, activation, second=True):
+                super().__init__()
+                self.c_fc, self.function = torch.nn.Linear(64, 96), activation
+                if second:
+                    self.c_proj = torch.nn.Linear(96, 64, bias=False)
+
+            def forward(self, hidden_states):
+                y = self.function(self.c_fc(hidden_states))
+                return self.c_proj(y) if hasattr(self, "c_proj") else y
+
+        gelu = torch.nn.functional.gelu
+        for module in (Wide(gelu), Wide(torch.nn.GELU(), second=False), Wide(lambda x: x * 0.5 * (1 + torch.erf(x / 2 ** 0.5))),
+                       torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.GELU(), torch.nn.Dropout(0.5))):
+            self.assertEqual(self.compared(module), (["biased_gelu"], {}))
+        for function, word in ((torch.nn.Tanh(), "their activation"), (torch.nn.GELU(approximate="tanh"), "gelu_tanh"),
+                               (torch.nn.ReLU(), "relu")):
+            self.assertEqual(self.compared(Wide(function)), ([], {"": f"the library has no linear of torch.bfloat16 with {word}"}))
+
+    def test_what_computes_something_else_is_left(self) -> None:
+        class Clipped(encoder_models.Intermediate):
+            def forward(self, hidden_states):
+                return self.intermediate_act_fn(self.dense(hidden_states)).clamp(max=20)
+
+        class First(encoder_models.Intermediate):
+            def forward(self, hidden_states):
+                return self.intermediate_act_fn(self.dense(hidden_states[:, 0]))
+
+        for kind in (Clipped, First):
+            left = self.patched(kind(torch.nn.functional.gelu).bfloat16())["left"]
+            self.assertEqual(left, {"": "they compute something else than the activation of a product"})
+        bare = encoder_models.Intermediate(torch.nn.functional.gelu)
+        bare.dense.bias = None
+        self.assertEqual(self.patched(bare.bfloat16()), {"served": {}, "left": {}})
+
+    def test_parts_that_change_later_and_dropout_are_the_models_own(self) -> None:
+        def relu(module):
+            module.activation = torch.nn.ReLU()
+
+        def heard(module):
+            module.activation.register_forward_hook(lambda *given: -given[2])
+
+        def trained(module):
+            module.train()
+
+        self.x = self.x.repeat(1, 1, 2)
+        for change, calls in ((lambda module: None, 1), (relu, 0), (heard, 0), (trained, 0)):
+            with Computed() as library, torch.no_grad():
+                module = encoder_models.FFN(torch.nn.GELU()).bfloat16().eval()
+                self.assertEqual(self.patched(module)["served"], {"": ["linear_activation"]})
+                module = copy.deepcopy(module)
+                change(module)
+                torch.manual_seed(1)
+                got = module(self.x)
+                self.assertEqual(len(library.calls), calls)
+                ops().unpatch(module)
+                torch.manual_seed(1)
+                self.assertTrue(torch.allclose(got, module(self.x), rtol=0.05, atol=0.01))
+
+    def test_on_a_device_kernels_are_launched(self) -> None:
+        made_up_driver()
+        code = "import torch, encoder_models, patch_ops\npatch_ops._library.assume_device(0)\nfor activation in ('none', 'tanh'):\n" \
+            "    model = encoder_models.bert(torch.nn.GELU(approximate=activation))\n" \
+            "    patch_ops.patch(model, every_shape=True)\n    with torch.no_grad(): model(torch.zeros(2, 12).long())\n" \
+            "    print(sorted({name for name, _ in patch_ops.served}))"
+        names = ["add_mean_norm", "biased", "biased_gelu", "lookup", "mean_norm", "whole_text"]
+        self.assertEqual(launched(code), f"{names}\n{sorted(names + ['tanh_gelu'])}\n")
+
+
+# Operators of plans that are no module's: of caches, of what is around a model, of sums in a forward.
+NOBODYS = {"kv_cache_append", "softmax", "sampling", "embedding_sum", "pooling"}
+
+
+class PlanTest(unittest.TestCase):
+    """A library of a plan's operators serves the modules of the model that the plan is for, and has no other operators."""
+
+    DECODER = {"hidden_size": cached_models.WIDTH, "num_hidden_layers": 2, "num_attention_heads": cached_models.HEADS,
+               "num_key_value_heads": cached_models.KV_HEADS, "head_dim": 64, "intermediate_size": cached_models.INNER,
+               "vocab_size": 100, "rms_norm_eps": 1e-6}
+    ENCODER = {"hidden_size": encoder_models.WIDTH, "num_attention_heads": encoder_models.HEADS, "num_hidden_layers": 2,
+               "intermediate_size": encoder_models.INNER, "vocab_size": encoder_models.WORDS,
+               "max_position_embeddings": encoder_models.PLACES, "layer_norm_eps": 1e-12}
+    ROWS = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, small_models.RMSNorm)
+
+    def planned(self, config):
+        """The rows of the operators that are modules'."""
+        path = os.path.join(WORK.name, "config.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**config, "dtype": "bfloat16"}, file)
+        run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", "12", "--context", "32", "--json"],
+                             stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+        return [row for row in json.loads(run.stdout)["operators"] if row["operator"] not in NOBODYS]
+
+    @contextlib.contextmanager
+    def library_of(self, rows):
+        """Of all operators those that the plan has, made for its shapes; {place of a row: operator}."""
+        every, found = ops()._library.operators, {}
+        for number, row in enumerate(rows):
+            same = [one for one in every if (one.description["algorithm"], one.description["params"]) == (row["algorithm"], row["params"])]
+            self.assertEqual(len(same), 1, f"KERNELS has no {row['algorithm']} of {row['params']}")
+            found[number] = same[0]
+        with contextlib.ExitStack() as stack, Computed() as library:
+            for one in found.values():
+                shapes = [row["axes"] for number, row in enumerate(rows) if found[number] is one]
+                stack.enter_context(unittest.mock.patch.dict(one.description, {"plan_shapes": shapes, "shapes": []}))
+            stack.enter_context(unittest.mock.patch.object(ops()._library, "operators", list(set(found.values()))))
+            yield library, found
+
+    def unserved(self, model, answer):
+        """Modules whose work no operator does: products, norms, tables, attention, and products with an activation."""
+        served, modules = answer["served"], dict(model.named_modules())
+        joined = [path for path, kinds in served.items() if {"swiglu", "linear_activation"} & set(kinds)]
+        rows = [path for path, one in modules.items() if type(one) in self.ROWS and path not in served]
+        rest = [path for path in rows if path.rpartition(".")[0] not in joined]
+        for path, one in modules.items():
+            name = type(one).__name__
+            if name.endswith("Attention") and hasattr(one, "config") and "attention" not in served.get(path, ()):
+                rest.append(path)
+            if name in ("MLP", "MergedMLP", "FFN", "Intermediate") and path not in joined:
+                rest.append(path)
+            if name in ("DecoderLayer", "DropoutLayer", "DistilLayer", "Output") and "residual_norm" not in served.get(path, ()):
+                rest.append(path)
+        return rest
+
+    def called(self, library, found, row, number):
+        """Whether a call had the row's sizes. A table of angles is as long as the caller makes it, and norms take all tokens."""
+        free = {"P"} | ({"M"} if row["operator"] == "last_norm" else set())
+        return any(name == found[number].name and all(sizes[axis] == size for axis, size in row["axes"].items() if axis not in free)
+                   for name, sizes in zip(library.calls, library.sizes))
+
+    def agree(self, config, model, run):
+        rows = self.planned(config)
+        with self.library_of(rows) as (library, found), torch.no_grad():
+            want = run(model)
+            answer = ops().patch(model)
+            self.assertEqual(self.unserved(model, answer), [])
+            self.assertEqual(answer["left"], {})
+            got = run(model)
+            for one, other in zip(got, want):
+                self.assertLess((one - other).double().abs().max(), 0.05 * other.double().abs().max())
+            self.assertEqual([row["operator"] for number, row in enumerate(rows) if not self.called(library, found, row, number)], [])
+
+    def test_decoders_call_what_their_plan_has(self) -> None:
+        def run(model):
+            cache = cached_models.StaticCache(model.config, 32)
+            return [model(tokens, past_key_values=cache, logits_to_keep=1).logits for tokens in (TOKENS, TOKENS[:, :1])]
+
+        for kind, options in (("llama", {}), ("qwen2", {"bias": True}), ("phi3", {"merged": True})):
+            with self.subTest(kind):
+                self.agree({"model_type": kind, **self.DECODER}, cached_models.model(**options), run)
+
+    def test_encoders_call_what_their_plan_has(self) -> None:
+        for kind, model in (("bert", encoder_models.bert()), ("distilbert", encoder_models.distilbert())):
+            with self.subTest(kind):
+                types = {"type_vocab_size": 2} if kind == "bert" else {}
+                self.agree({"model_type": kind, **self.ENCODER, **types}, model, lambda model: [model(TOKENS)])
+
+    def test_an_activation_that_no_product_takes_is_an_operator_of_its_own(self) -> None:
+        rows = self.planned({"model_type": "bert", **self.ENCODER, "hidden_act": "gelu_new"})
+        self.assertIn("mlp_activation", [row["operator"] for row in rows])
+        model = encoder_models.bert(torch.nn.GELU(approximate="tanh"))
+        with self.library_of(rows) as (library, found), torch.no_grad():
+            answer = ops().patch(model)
+            model(TOKENS)
+            self.assertEqual(answer["left"], {f"layer.{i}.intermediate": "the library has no linear of torch.bfloat16 with gelu_tanh"
+                                              for i in range(2)})
+            self.assertTrue(all(self.called(library, found, row, number) for number, row in enumerate(rows)))
+
+
 class AttentionTest(unittest.TestCase):
     def close(self, got, want):
         for one, other in zip(got, want):
@@ -590,7 +785,7 @@ with torch.no_grad():
     model(torch.zeros(2, 1).long(), past_key_values=cache)
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+        self.assertEqual(launched(code), "['add_norm', 'lookup', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
 
 
 def example(folder, name):
@@ -677,7 +872,7 @@ class MeasuringTest(unittest.TestCase):
         accuracy, decode = record["rows"][:2]
         self.assertTrue(accuracy["right"])
         self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
-        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
+        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "embedding": 1, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
                                                           "swiglu": 2})
         for row in (row for row in record["rows"] if row["part"] != "accuracy"):
             self.assertGreater(row["variants"]["patched"]["tokens_per_s"], 0)

@@ -133,6 +133,7 @@ TEST_CASE("quantisation decides which linear layers a model has, and what makes 
   CHECK(algorithm("none", "mlp_gate_up") == "linear_swiglu");
   CHECK(algorithm("int4", "mlp_gate_up") == "linear_w4a16");
   CHECK(algorithm("int8_weights", "qkv") == "linear_w8a16");
+  CHECK(algorithm("none", "key_value") == "gemm");
   CHECK(algorithm("int8", "mlp_down") == "linear_int8");
   const Json fp8 = planned(box, kTiny, {"--quantisation", "fp8"});
   CHECK(operator_of(fp8, "decode", "mlp_down")["algorithm"] == "linear_fp8");
@@ -149,7 +150,10 @@ TEST_CASE("kinds of models differ in their operators") {
   const Json qwen3 = planned(box, changed(kTiny, "model_type", "qwen3"));
   CHECK(operator_of(qwen3, "decode", "q_norm")["axes"] == Json{{"M", 2}, {"N", 64}});
   const Json qwen2 = planned(box, changed(kTiny, "model_type", "qwen2"));
-  CHECK(operator_of(qwen2, "decode", "qkv")["algorithm"] == "linear");
+  CHECK(operator_of(qwen2, "decode", "query")["algorithm"] == "linear");
+  CHECK(operator_of(qwen2, "decode", "attention_output")["algorithm"] == "gemm");
+  CHECK(operator_of(planned(box, changed(kTiny, "attention_bias", true)), "decode",
+                    "attention_output")["algorithm"] == "linear");
   const std::string gemma = changed(kTiny, "hidden_activation", "gelu_pytorch_tanh");
   CHECK(operator_of(planned(box, gemma), "prefill", "mlp_gate_up")["params"]["function"] == "gelu_tanh");
   const Json coded = planned(box, gemma, {"--quantisation", "int8"});
@@ -160,6 +164,32 @@ TEST_CASE("kinds of models differ in their operators") {
   const Json windowed = planned(box, mistral.dump(), {"--prompt", "2048"});
   CHECK(operator_of(windowed, "prefill", "attention_windowed")["params"]["window"] == 512);
   CHECK(operator_of(windowed, "decode", "attention_windowed")["axes"]["S"] == 512);
+}
+
+TEST_CASE("a plan has the linear layers and the attention that a model's modules call") {
+  Sandbox box;
+  const Json llama = planned(box, kTiny, {"--batch", "4", "--context", "256"});
+  CHECK(operator_of(llama, "decode", "query")["axes"] == Json{{"K", 128}, {"M", 4}, {"N", 128}});
+  CHECK(operator_of(llama, "decode", "query")["count"] == 2);
+  CHECK(operator_of(llama, "decode", "key_value")["axes"] == Json{{"K", 128}, {"M", 4}, {"N", 64}});
+  CHECK(operator_of(llama, "decode", "key_value")["count"] == 4);
+  CHECK(operator_of(llama, "decode", "embedding")["params"]["long_index"] == 1);
+  const Json attention = operator_of(llama, "decode", "attention");
+  CHECK(attention["params"]["paged"] == 0);
+  CHECK(attention["axes"] == Json{{"B", 4}, {"HKV", 1}, {"HQ", 2}, {"Q", 1}, {"S", 256}});
+  const Json paged = operator_of(planned(box, changed(kTiny, "paged_cache", true)), "decode", "attention");
+  CHECK(paged["params"]["paged"] == 1);
+  CHECK(paged["axes"]["B"] == 1);
+
+  const Json phi3 = planned(box, changed(kTiny, "model_type", "phi3"));
+  CHECK(operator_of(phi3, "decode", "qkv")["axes"]["N"] == 256);
+  CHECK(operator_of(phi3, "decode", "mlp_gate_up")["algorithm"] == "gemm");
+  CHECK(operator_of(phi3, "decode", "mlp_gate_up")["axes"]["N"] == 512);
+  CHECK(operator_of(phi3, "decode", "mlp_gate")["params"]["layout"] == "halves");
+  const Json biased = planned(box, changed(kTiny, "mlp_bias", true));
+  CHECK(operator_of(biased, "decode", "mlp_gate_up")["axes"]["N"] == 256);
+  CHECK(operator_of(biased, "decode", "mlp_gate_up")["count"] == 4);
+  CHECK(others(biased) == std::vector<std::string>{"mlp_gate", "mlp_gate"});
 }
 
 TEST_CASE("an encoder has one phase, and in float32 an attention that the library does not have") {
@@ -178,6 +208,12 @@ TEST_CASE("an encoder has one phase, and in float32 an attention that the librar
   CHECK(others(half).empty());
   CHECK(operator_of(half, "encode", "mlp_up")["params"]["activation"] == "gelu");
   CHECK(operator_of(half, "encode", "mlp_up")["axes"] == Json{{"K", 768}, {"M", 1024}, {"N", 3072}});
+  CHECK(operator_of(half, "encode", "qkv")["axes"] == Json{{"K", 768}, {"M", 1024}, {"N", 768}});
+  CHECK(operator_of(half, "encode", "qkv")["count"] == 36);
+  CHECK(operator_of(half, "encode", "embedding_norm")["algorithm"] == "layernorm");
+  CHECK(operator_of(half, "encode", "residual_norm")["count"] == 24);
+  const Json coded = planned(box, kBertBase, {"--quantisation", "int8"});
+  CHECK(operator_of(coded, "encode", "embedding_quantise")["algorithm"] == "cast_quantise");
 }
 
 TEST_CASE("what a kind does not describe, and what no algorithm does, are rows of their own") {
@@ -354,6 +390,38 @@ def get_init_inputs():
   const ProgramResult wrong = box.run({"library", "plan", box.write("wrong.py", "def model(:\n")});
   CHECK(wrong.exit_code == code(ExitCode::bad_input));
   CHECK(wrong.err.find("is not Python: line 1") != std::string::npos);
+}
+
+TEST_CASE("a table of a PyTorch model is looked up by indices of the type that it is given") {
+  if (!pytorch_here()) return;
+  Sandbox box;
+  for (const bool wide : {true, false}) {
+    const std::string file = box.write("table.py", std::string(R"py(import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(100, 64)
+
+    def forward(self, index):
+        return self.table(index)
+
+
+def get_init_inputs():
+    return []
+
+
+def get_inputs():
+    return [torch.arange(24).)py") + (wide ? "long()]\n" : "int()]\n"));
+    const ProgramResult result = box.run({"library", "plan", file, "--json"});
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    const Json row = operator_of(parse_json(result.out), "forward", "embedding");
+    CHECK(row["params"]["long_index"] == (wide ? 1 : 0));
+    CHECK(row["axes"] == Json{{"H", 64}, {"N", 24}, {"V", 100}});
+  }
 }
 
 TEST_CASE("what a plan says wrong of an operator is bad input of its file, with the place") {
