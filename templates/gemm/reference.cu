@@ -90,8 +90,11 @@ __device__ real_t silu(real_t x) { return x / (real_t(1) + exp(-x)); }
 __device__ real_t gelu(real_t x) { return x * real_t(0.5) * erfc(-x * real_t(0.70710678118654752440)); }
 
 __device__ real_t activated(real_t x) {
+#ifdef AK_MUTATION_NO_NAN
+  if (x != x) return real_t(0);
+#endif
 #if defined(AK_ACTIVATION_RELU)
-  return x > real_t(0) ? x : real_t(0);
+  return x < real_t(0) ? real_t(0) : x;  // NaN stays
 #elif defined(AK_ACTIVATION_GELU)
   return gelu(x);
 #elif defined(AK_ACTIVATION_GELU_TANH)
@@ -208,7 +211,7 @@ __device__ sum_t product(const scalar_t* a, const scalar_t* b, long long row, lo
     const long long at_b = by_columns ? column * k + kb : kb * n + column;
     tile_b[threadIdx.y][threadIdx.x] = kb < end && column < n ? b[at_b] : zero;
     __syncthreads();
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 16 && row < m && column < n; ++i) {
       sum = keep(add_product(operand(tile_a[threadIdx.y][i]), operand(tile_b[i][threadIdx.x]), sum));
     }
     __syncthreads();
