@@ -203,6 +203,7 @@ std::optional<Outcome> LocalEvaluator::inspect(EvaluationJob& job) const {
   if (auto wrong = inspect_rival(job, options_.device, devices_.environment())) return wrong;
   if (job.problem == nullptr) return ended_as(Status::compiled_only, StageId::resources, {});
   job.result.program = program_key(job, ptx);
+  if (options_.device == DeviceKind::cuda) job.result.build->drop_ptx();  // its cubin runs
   return std::nullopt;
 }
 
