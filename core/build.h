@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,12 +46,16 @@ struct BuildResult {
   Outcome outcome;  ///< ok, invalid_candidate, compile_error, timeout, out_of_memory, infrastructure_error
   std::string key;  ///< TranslationUnit::hash() with the NVRTC version mixed in
   std::string ptx;
+  std::size_t dropped_ptx_bytes = 0;  ///< of PTX that is not kept any more
   std::string cubin;
   std::string log;  ///< compiler's words, control characters stripped, capped at 64 KiB
   std::vector<KernelFacts> kernels;
   std::string nvrtc_version;  ///< "13.0"
   bool cache_hit = false;
   double compile_ms = 0;  ///< wall time in the worker; as stored for a cache hit
+
+  /// Where only the cubin is needed from here on: PTX is a third of what an evaluation in flight holds.
+  void drop_ptx() { dropped_ptx_bytes = std::exchange(ptx, {}).size(); }
 };
 
 /// Whether `text` has only what a C++ name with template arguments is made of: letters, digits, `_`, blanks and

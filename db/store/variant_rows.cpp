@@ -50,8 +50,8 @@ void put_kernel(Connection& connection, const EvaluationRecord& record, RowId bu
          "ON CONFLICT DO NOTHING");
 }
 
-std::optional<std::int64_t> size_of(const std::string& binary, bool built) {
-  return built ? std::optional(static_cast<std::int64_t>(binary.size())) : std::nullopt;
+std::optional<std::int64_t> size_of(std::size_t bytes, bool built) {
+  return built ? std::optional(static_cast<std::int64_t>(bytes)) : std::nullopt;
 }
 
 }  // namespace
@@ -112,8 +112,8 @@ std::optional<RowId> put_build(Connection& connection, const EvaluationRecord& r
                            {"nvrtc_version", build->nvrtc_version},
                            {"status", to_string(build->outcome.status)},
                            {"cubin_hash", built ? std::optional(sha256_hex(build->cubin)) : std::nullopt},
-                           {"cubin_bytes", size_of(build->cubin, built)},
-                           {"ptx_bytes", size_of(build->ptx, built)},
+                           {"cubin_bytes", size_of(build->cubin.size(), built)},
+                           {"ptx_bytes", size_of(build->ptx.size() + build->dropped_ptx_bytes, built)},
                            {"compile_ms", build->compile_ms},
                            {"cache_hit", build->cache_hit},
                            {"log", build->log}});

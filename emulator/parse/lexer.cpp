@@ -59,12 +59,42 @@ bool Lexer::skip_blanks() {
   return true;
 }
 
-bool Lexer::followed_by(char c) const {
-  Lexer ahead = *this;
-  return ahead.skip_blanks() && ahead.at(ahead.position_) == c;
+Token Lexer::next() {
+  Token token = next_piece();
+  if (token.kind == TokenKind::dotted && token.text == "loc") read_location(token);
+  return token;
 }
 
-Token Lexer::next() {
+bool Lexer::accept(TokenKind kind, std::string_view text) {
+  Lexer ahead = *this;
+  const Token token = ahead.next_piece();
+  if (token.kind != kind || (!text.empty() && token.text != text)) return false;
+  *this = ahead;
+  return true;
+}
+
+void Lexer::accept_place() {
+  for (int i = 0; i < 3; ++i) static_cast<void>(accept(TokenKind::integer));
+}
+
+/// `.loc 1 20 3, function_name $L__info_string0 + 4, inlined_at 1 30 5`. Where it ends is read from its grammar, not
+/// from lines, so that nothing hides behind it.
+void Lexer::read_location(Token& token) {
+  const std::size_t begin = position_ - token.text.size();
+  accept_place();
+  while (accept(TokenKind::punctuation, ",")) {
+    if (accept(TokenKind::word, "inlined_at")) {
+      accept_place();
+    } else if (accept(TokenKind::word, "function_name") && accept(TokenKind::word) &&
+               accept(TokenKind::punctuation, "+")) {
+      static_cast<void>(accept(TokenKind::integer));
+    }
+  }
+  token.kind = TokenKind::location;
+  token.text = text_.substr(begin, position_ - begin);
+}
+
+Token Lexer::next_piece() {
   const std::size_t before = position_;
   const bool blanks_end = skip_blanks();
   Token token;
@@ -196,6 +226,15 @@ void Lexer::read_decimal_real(Token& token) {
   token.bits = std::bit_cast<std::uint64_t>(value);
   token.text = text_.substr(position_, after - position_);
   position_ = after;
+}
+
+TokenizedText::TokenizedText(std::string_view whole, int line) : text(whole) {
+  constexpr std::size_t kUsualBytes = 6;  // of a token with the blanks before it, at least
+  tokens.reserve(text.size() / kUsualBytes + 1);
+  Lexer lexer(text, line);
+  do {
+    tokens.push_back(lexer.next());
+  } while (tokens.back().kind != TokenKind::end && tokens.back().kind != TokenKind::bad);
 }
 
 }  // namespace ak::emulator

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "emulator/parse/type.h"
 
@@ -18,6 +19,7 @@ enum class TokenKind : std::uint8_t {
   real,     ///< `bits`, the IEEE pattern of `type`
   string,   ///< `text` is without the quotes
   punctuation,
+  location,  ///< `.loc` with its numbers and names: `text` is without the dot
 };
 
 /// A piece of PTX; its views point into the text the Lexer was given.
@@ -31,17 +33,20 @@ struct Token {
   std::uint64_t bits = 0;
 };
 
-/// Splits PTX into tokens, one a call. A copy reads ahead without moving the original.
+/// Splits PTX into tokens, one a call.
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  /// @param line of the text's first character.
+  explicit Lexer(std::string_view text, int line = 1) : text_(text), line_(line) {}
 
   /// The next token; `end` again and again once the text is over.
   [[nodiscard]] Token next();
-  /// Whether the next token begins with that character.
-  [[nodiscard]] bool followed_by(char c) const;
 
  private:
+  [[nodiscard]] Token next_piece();
+  [[nodiscard]] bool accept(TokenKind kind, std::string_view text = {});
+  void accept_place();
+  void read_location(Token& token);
   [[nodiscard]] bool skip_blanks();
   [[nodiscard]] char at(std::size_t position) const {
     return position < text_.size() ? text_[position] : '\0';
@@ -58,7 +63,16 @@ class Lexer {
 
   std::string_view text_;
   std::size_t position_ = 0;
-  int line_ = 1;
+  int line_;
+};
+
+/// A text of PTX with its tokens: nearly half of them are of source locations, which most readers pass over, so that
+/// these are one token each. The text must outlive it.
+struct TokenizedText {
+  explicit TokenizedText(std::string_view whole, int line = 1);
+
+  std::string_view text;
+  std::vector<Token> tokens;  ///< the last one is `end` or `bad`
 };
 
 }  // namespace ak::emulator

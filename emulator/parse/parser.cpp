@@ -15,7 +15,8 @@ namespace {
 
 class ModuleParser {
  public:
-  explicit ModuleParser(std::string_view text) : state_(text), tokens_(state_.tokens) {}
+  ModuleParser(const TokenizedText& text, bool with_locations)
+      : state_(text.tokens, with_locations), tokens_(state_.tokens) {}
 
   Result<Module> parse() {
     bool good = parse_header();
@@ -52,7 +53,7 @@ class ModuleParser {
            tokens_.at(TokenKind::dotted, "weak") || tokens_.at(TokenKind::dotted, "common")) {
       is_extern |= tokens_.take().text == "extern";
     }
-    const Token directive = tokens_.take();
+    const Token& directive = tokens_.take();
     const std::string_view word = directive.text;
     if (directive.kind != TokenKind::dotted) return tokens_.fail("expected a directive", directive.line);
     if (word == "func" || word == "entry") return parse_function(state_, word == "entry");
@@ -170,13 +171,16 @@ class ModuleParser {
   std::vector<Alias> aliases_;
 };
 
+Result<Module> parse_any(const TokenizedText& text, bool with_locations) {
+  if (text.text.size() > kMaxTextBytes)
+    return InputError{fmt::format("the PTX is larger than {} MiB", kMaxTextBytes >> 20), 0};
+  return ModuleParser(text, with_locations).parse();
+}
+
 }  // namespace
 
-Result<Module> parse(std::string_view text) {
-  if (text.size() > kMaxTextBytes) {
-    return InputError{fmt::format("the PTX is larger than {} MiB", kMaxTextBytes >> 20), 0};
-  }
-  return ModuleParser(text).parse();
-}
+Result<Module> parse(std::string_view text) { return parse_any(TokenizedText(text), true); }
+
+Result<Module> parse_code(const TokenizedText& text) { return parse_any(text, false); }
 
 }  // namespace ak::emulator

@@ -25,12 +25,13 @@ bool BodyParser::parse() {
 bool BodyParser::parse_statement() {
   if (tokens_.at(TokenKind::word)) {
     // The only place where two tokens decide: `name:` or an opcode.
-    if (!tokens_.second_begins_with(':')) return parse_instruction();
-    const Token label = tokens_.take();
+    if (tokens_.peek_second().text != ":") return parse_instruction();
+    const Token& label = tokens_.take();
     tokens_.take();
     return declare_label(label.text, label.line);
   }
   if (tokens_.at('@')) return parse_instruction();
+  if (tokens_.at(TokenKind::location)) return parse_location(state_, location_);
   if (tokens_.at(TokenKind::dotted)) return parse_directive();
   if (tokens_.accept(';')) return !tokens_.failed();
   if (tokens_.accept('{')) {
@@ -46,9 +47,8 @@ bool BodyParser::parse_statement() {
 }
 
 bool BodyParser::parse_directive() {
-  const Token directive = tokens_.take();
+  const Token& directive = tokens_.take();
   const std::string_view word = directive.text;
-  if (word == "loc") return parse_location(state_, location_);
   if (word == "reg") return parse_registers(true) && tokens_.expect(';');
   const bool is_extern = word == "extern" && tokens_.at(TokenKind::dotted);
   const std::optional<Space> space = variable_space(is_extern ? tokens_.take().text : word);
@@ -172,7 +172,7 @@ bool BodyParser::parse_targets(std::string_view name, int line) {
     return tokens_.expect(';');
   }
   do {
-    const Token label = tokens_.take();
+    const Token& label = tokens_.take();
     if (label.kind != TokenKind::word && label.kind != TokenKind::dotted)
       return tokens_.fail_expected("a label");
     if (!state_.budgets.pieces.spend(1)) return tokens_.fail("the module is too large");

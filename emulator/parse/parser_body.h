@@ -10,7 +10,7 @@
 
 namespace ak::emulator {
 
-/// Reads `.loc file line column, function_name label, inlined_at file line column` after its `.loc`.
+/// Reads `.loc file line column, function_name label, inlined_at file line column`.
 bool parse_location(ModuleState& state, Index& location);
 
 /// Reads one function: its parameters are declared first, then the body is read. Branch labels may come

@@ -162,7 +162,7 @@ class ConstantParser {
       return true;
     }
     if (!tokens_.at(TokenKind::integer)) return tokens_.fail_expected("an integer constant");
-    const Token token = tokens_.take();
+    const Token& token = tokens_.take();
     value = {token.bits, token.is_unsigned};
     return !tokens_.failed();
   }
@@ -189,7 +189,7 @@ bool at_real(const TokenStream& tokens) {
 bool parse_real(TokenStream& tokens, Type& type, std::uint64_t& bits) {
   const bool minus = tokens.accept('-');
   if (!tokens.at(TokenKind::real)) return tokens.fail_expected("a floating-point constant");
-  const Token token = tokens.take();
+  const Token& token = tokens.take();
   type = token.type;
   bits = token.bits ^ (minus ? std::uint64_t{1} << (token.type == Type::f32 ? 31 : 63) : 0);
   return !tokens.failed();

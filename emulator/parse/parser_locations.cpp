@@ -7,6 +7,8 @@
 namespace ak::emulator {
 namespace {
 
+constexpr std::string_view kWord = "loc";
+
 bool parse_place(TokenStream& tokens, SourceLocation& place) {
   constexpr std::uint64_t kMaxLine = std::numeric_limits<int>::max();
   std::uint64_t file = 0;
@@ -29,11 +31,7 @@ bool skip_function_name(TokenStream& tokens) {
   return !tokens.accept('+') || tokens.expect_integer(ignored, kMaxTextBytes, "an offset");
 }
 
-}  // namespace
-
-bool parse_location(ModuleState& state, Index& location) {
-  TokenStream& tokens = state.tokens;
-  SourceLocation place;
+bool read_location(ModuleState& state, TokenStream& tokens, SourceLocation& place) {
   if (!parse_place(tokens, place)) return false;
   while (tokens.accept(',')) {
     if (tokens.accept(TokenKind::word, "function_name")) {
@@ -46,8 +44,21 @@ bool parse_location(ModuleState& state, Index& location) {
       return tokens.fail_expected("function_name or inlined_at");
     }
   }
+  return tokens.at_end() || tokens.fail_expected("the end of the location");
+}
+
+}  // namespace
+
+bool parse_location(ModuleState& state, Index& location) {
+  const Token& whole = state.tokens.take();
+  if (!state.with_locations) return !state.tokens.failed();
+  const TokenizedText text(whole.text.substr(kWord.size()), whole.line);
+  TokenStream tokens(text.tokens);
+  SourceLocation place;
+  if (!read_location(state, tokens, place))
+    return state.tokens.fail(tokens.input_error()->message, tokens.input_error()->line);
   location = state.locations.add(place);
-  return !tokens.failed();
+  return !state.tokens.failed();
 }
 
 std::size_t Locations::KeyHash::operator()(const Key& key) const noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -89,9 +90,11 @@ class Locations {
 
 /// The module being read, shared by the parts of the parser.
 struct ModuleState {
-  explicit ModuleState(std::string_view text) : tokens(text) {}
+  ModuleState(std::span<const Token> text, bool wants_locations)
+      : tokens(text), with_locations(wants_locations) {}
 
   TokenStream tokens;
+  const bool with_locations;
   Module module;
   Locations locations{module};
   Budgets budgets;

@@ -130,7 +130,7 @@ bool BodyParser::parse_component(std::string_view& component) {
 
 /// A name of whatever kind. Without `with_offset` it is the base of an address, which no label can be.
 bool BodyParser::parse_name(Operand& operand, bool with_offset) {
-  const Token token = tokens_.take();
+  const Token& token = tokens_.take();
   if (token.kind == TokenKind::word && token.text == "_") return true;
   const bool is_label = token.kind == TokenKind::dotted;
   if (!is_label && token.kind != TokenKind::word) return tokens_.fail("expected a name", token.line);

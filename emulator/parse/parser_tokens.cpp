@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace ak::emulator {
+namespace {
+
+constexpr Token kEnd;
+
+}  // namespace
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;  // a mangled name's beginning shows which it is
@@ -14,29 +19,34 @@ std::string in_quotes(std::string_view text) {
   return shown + (text.size() > kShown ? "...'" : "'");
 }
 
-void TokenStream::advance() {
-  current_ = lexer_.next();
-  if (current_.kind == TokenKind::bad) fail(std::string(current_.text));
+TokenStream::TokenStream(std::span<const Token> tokens) : current_(tokens.data()), last_(&tokens.back()) {
+  check();
 }
 
-Token TokenStream::take() {
-  const Token taken = current_;
+void TokenStream::check() {
+  if (current_->kind == TokenKind::bad) fail(std::string(current_->text));
+}
+
+void TokenStream::advance() {
+  if (current_ == last_) return;
+  ++current_;
+  check();
+}
+
+const Token& TokenStream::take() {
+  const Token& taken = *current_;
   if (!failed()) advance();
   return taken;
 }
 
-Token TokenStream::peek_second() const {
-  if (failed()) return {};
-  Lexer ahead = lexer_;
-  return ahead.next();
-}
+const Token& TokenStream::peek_second() const { return failed() || current_ == last_ ? kEnd : current_[1]; }
 
 bool TokenStream::at(char c) const {
-  return current_.kind == TokenKind::punctuation && current_.text.size() == 1 && current_.text[0] == c;
+  return current_->kind == TokenKind::punctuation && current_->text.size() == 1 && current_->text[0] == c;
 }
 
 bool TokenStream::at(TokenKind kind, std::string_view text) const {
-  return current_.kind == kind && current_.text == text;
+  return current_->kind == kind && current_->text == text;
 }
 
 bool TokenStream::accept(char c) {
@@ -61,21 +71,21 @@ bool TokenStream::expect_word(std::string_view& text, std::string_view what) {
 
 bool TokenStream::expect_integer(std::uint64_t& value, std::uint64_t maximum, std::string_view what) {
   if (!at(TokenKind::integer)) return fail_expected(what);
-  if (current_.bits > maximum) return fail(fmt::format("{} is more than {}", what, maximum));
+  if (current_->bits > maximum) return fail(fmt::format("{} is more than {}", what, maximum));
   value = take().bits;
   return true;
 }
 
 bool TokenStream::fail(std::string message, int line) {
-  if (!failed()) input_error_ = InputError{std::move(message), line != 0 ? line : current_.line};
-  current_ = Token{};
+  if (!failed()) input_error_ = InputError{std::move(message), line != 0 ? line : current_->line};
+  current_ = last_ = &kEnd;
   return false;
 }
 
 bool TokenStream::fail_expected(std::string_view what) {
   if (at_end()) return fail(fmt::format("expected {}, found the end of the text", what));
   const std::string_view dot = at(TokenKind::dotted) ? "." : "";
-  return fail(fmt::format("expected {}, found {}", what, in_quotes(std::string(dot).append(current_.text))));
+  return fail(fmt::format("expected {}, found {}", what, in_quotes(std::string(dot).append(current_->text))));
 }
 
 }  // namespace ak::emulator

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,16 +18,15 @@ namespace ak::emulator {
 /// every loop that stops at the end also stops after an error.
 class TokenStream {
  public:
-  explicit TokenStream(std::string_view text) : lexer_(text) { advance(); }
+  /// The last token is `end` or `bad`; all must outlive the stream.
+  explicit TokenStream(std::span<const Token> tokens);
 
-  [[nodiscard]] const Token& peek() const { return current_; }
-  [[nodiscard]] Token peek_second() const;
-  /// Whether the token behind the current one begins with that character.
-  [[nodiscard]] bool second_begins_with(char c) const { return !failed() && lexer_.followed_by(c); }
-  Token take();
+  [[nodiscard]] const Token& peek() const { return *current_; }
+  [[nodiscard]] const Token& peek_second() const;
+  const Token& take();
 
-  [[nodiscard]] bool at_end() const { return current_.kind == TokenKind::end; }
-  [[nodiscard]] bool at(TokenKind kind) const { return current_.kind == kind; }
+  [[nodiscard]] bool at_end() const { return current_->kind == TokenKind::end; }
+  [[nodiscard]] bool at(TokenKind kind) const { return current_->kind == kind; }
   [[nodiscard]] bool at(char c) const;
   [[nodiscard]] bool at(TokenKind kind, std::string_view text) const;
 
@@ -47,9 +47,10 @@ class TokenStream {
 
  private:
   void advance();
+  void check();
 
-  Lexer lexer_;
-  Token current_;
+  const Token* current_;
+  const Token* last_;
   std::optional<InputError> input_error_;
 };
 

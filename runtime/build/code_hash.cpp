@@ -79,20 +79,20 @@ bool is_mark(const Piece& piece, char mark) {
   return piece.kind == TokenKind::punctuation && piece.text.size() == 1 && piece.text.front() == mark;
 }
 
-/// Tokens of PTX that make up its program: without comments, source locations and debug sections. Where those
-/// end is read from their grammar, not from lines, so that nothing hides behind them.
+/// Tokens of PTX that make up its program: without source locations and debug sections. Where those end is read from
+/// their grammar, not from lines, so that nothing hides behind them.
 class ProgramTokens {
  public:
-  explicit ProgramTokens(std::string_view text) : lexer_(text), ahead_(lexer_.next()) {}
+  /// @param tokens the last one is `end` or `bad`
+  explicit ProgramTokens(std::span<const Token> tokens) : next_(tokens.data()) {}
 
   /// `end` when the text is over, `bad` for what is not PTX.
-  Token next() {
+  const Token& next() {
     for (;;) {
-      const Token token = take();
+      const Token& token = take();
+      if (token.kind == TokenKind::location) continue;
       if (token.kind != TokenKind::dotted) return token;
-      if (token.text == "loc") {
-        skip_location();
-      } else if (token.text == "file") {
+      if (token.text == "file") {
         skip_file();
       } else if (token.text == "section") {
         skip_section();
@@ -103,26 +103,14 @@ class ProgramTokens {
   }
 
  private:
-  Token take() { return std::exchange(ahead_, lexer_.next()); }
+  [[nodiscard]] bool is_over() const {
+    return next_->kind == TokenKind::end || next_->kind == TokenKind::bad;
+  }
+  const Token& take() { return is_over() ? *next_ : *next_++; }
   bool accept(TokenKind kind, std::string_view text = {}) {
-    if (ahead_.kind != kind || (!text.empty() && ahead_.text != text)) return false;
-    ahead_ = lexer_.next();
+    if (next_->kind != kind || (!text.empty() && next_->text != text)) return false;
+    take();
     return true;
-  }
-  void skip_place() {
-    for (int i = 0; i < 3; ++i) accept(TokenKind::integer);
-  }
-  /// `.loc 1 20 3, function_name $L__info_string0 + 4, inlined_at 1 30 5`
-  void skip_location() {
-    skip_place();
-    while (accept(TokenKind::punctuation, ",")) {
-      if (accept(TokenKind::word, "inlined_at")) {
-        skip_place();
-      } else if (accept(TokenKind::word, "function_name")) {
-        accept(TokenKind::word);
-        if (accept(TokenKind::punctuation, "+")) accept(TokenKind::integer);
-      }
-    }
   }
   /// `.file 1 "k.cu", 1700000000, 345`
   void skip_file() {
@@ -134,16 +122,14 @@ class ProgramTokens {
   void skip_section() {
     accept(TokenKind::dotted);
     if (!accept(TokenKind::punctuation, "{")) return;
-    for (int depth = 1; depth > 0;) {
-      if (ahead_.kind == TokenKind::end || ahead_.kind == TokenKind::bad) return;  // next() says so
+    for (int depth = 1; depth > 0 && !is_over();) {  // next() says where it is over
       const Piece piece(take());
       depth += is_mark(piece, '{') ? 1 : 0;
       depth -= is_mark(piece, '}') ? 1 : 0;
     }
   }
 
-  emulator::Lexer lexer_;
-  Token ahead_;
+  const Token* next_;
 };
 
 /// The name of the variable in global memory that the statement declares; empty for any other statement.
@@ -247,23 +233,29 @@ std::string without_unused_variables(std::span<const Piece> tokens, std::size_t 
 }
 
 /// The program that PTX says, however it is laid out; nothing for text that is not PTX.
-std::optional<std::string> code_of_ptx(std::string_view text) {
-  if (text.find(".version") == text.npos || text.find(".target") == text.npos) return std::nullopt;
-  ProgramTokens source(text);
+std::optional<std::string> code_of_ptx(const emulator::TokenizedText& ptx) {
+  if (ptx.text.find(".version") == ptx.text.npos || ptx.text.find(".target") == ptx.text.npos)
+    return std::nullopt;
+  ProgramTokens source(ptx.tokens);
   std::vector<Piece> tokens;
-  for (Token token = source.next(); token.kind != TokenKind::end; token = source.next()) {
-    if (token.kind == TokenKind::bad) return std::nullopt;
-    tokens.emplace_back(token);
+  tokens.reserve(ptx.tokens.size());
+  for (const Token* token = &source.next(); token->kind != TokenKind::end; token = &source.next()) {
+    if (token->kind == TokenKind::bad) return std::nullopt;
+    tokens.emplace_back(*token);
   }
-  return without_unused_variables(tokens, text.size());
+  return without_unused_variables(tokens, ptx.text.size());
 }
 
 }  // namespace
 
 std::string code_hash(std::string_view image) {
-  if (const auto code = code_of_elf(image)) return sha256_hex(*code);
-  const auto code = code_of_ptx(image);
-  return code ? sha256_hex(*code) : sha256_hex(image);
+  const auto code = code_of_elf(image);
+  return code ? sha256_hex(*code) : code_hash(emulator::TokenizedText(image));
+}
+
+std::string code_hash(const emulator::TokenizedText& ptx) {
+  const auto code = code_of_ptx(ptx);
+  return sha256_hex(code ? *code : ptx.text);
 }
 
 }  // namespace ak::runtime

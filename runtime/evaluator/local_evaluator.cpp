@@ -197,11 +197,13 @@ std::optional<Outcome> LocalEvaluator::pre_check(EvaluationJob& job) const {
 }
 
 std::optional<Outcome> LocalEvaluator::inspect(EvaluationJob& job) const {
-  if (auto wrong = audit_precision(*job.request.problem, job.result.build->ptx)) return wrong;
+  const emulator::TokenizedText ptx(job.result.build->ptx);
+  if (auto wrong = audit_precision(*job.request.problem, ptx)) return wrong;
   if (auto wrong = inspect_plans(job, options_.device, devices_.environment())) return wrong;
   if (auto wrong = inspect_rival(job, options_.device, devices_.environment())) return wrong;
   if (job.problem == nullptr) return ended_as(Status::compiled_only, StageId::resources, {});
-  job.result.program = program_key(job);
+  job.result.program = program_key(job, ptx);
+  if (options_.device == DeviceKind::cuda) job.result.build->drop_ptx();  // its cubin runs
   return std::nullopt;
 }
 

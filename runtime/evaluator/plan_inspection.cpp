@@ -70,10 +70,10 @@ std::optional<Outcome> inspect_rival(EvaluationJob& job, DeviceKind device, cons
   return std::nullopt;
 }
 
-std::string program_key(const EvaluationJob& job) {
+std::string program_key(const EvaluationJob& job, const emulator::TokenizedText& ptx) {
   // A cubin also holds the values of tunables that the code does not read; PTX and options decide the
   // rest of it.
-  std::string text = job.request.problem->definition.hash() + code_hash(job.result.build->ptx) +
+  std::string text = job.request.problem->definition.hash() + code_hash(ptx) +
                      (job.request.depth == Depth::time ? "time" : "check");
   for (const std::string& option : job.request.candidate.plan.options) text += option;
   for (const WorkloadPlan& plan : job.plans) text += plan.workload->name + to_json(plan.plan).dump();

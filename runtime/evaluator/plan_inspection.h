@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "emulator/parse/lexer.h"
 #include "runtime/evaluator/evaluation_job.h"
 
 namespace ak::runtime {
@@ -27,6 +28,7 @@ namespace ak::runtime {
                                                    const Environment& environment);
 
 /// Names the machine code, the launches and how far the request goes; equal keys have equal results.
-[[nodiscard]] std::string program_key(const EvaluationJob& job);
+/// @param ptx of the candidate's build
+[[nodiscard]] std::string program_key(const EvaluationJob& job, const emulator::TokenizedText& ptx);
 
 }  // namespace ak::runtime

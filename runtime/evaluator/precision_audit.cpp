@@ -136,31 +136,27 @@ struct DottedWord {
   }
 };
 
-/// Reads the dotted words of PTX, whatever is around them: guards, braces, labels, source locations, comments.
+/// Reads the dotted words of PTX, whatever is around them: guards, braces, labels, source locations.
 class DottedWords {
  public:
-  explicit DottedWords(std::string_view text) : lexer_(text), token_(lexer_.next()) {}
+  explicit DottedWords(const emulator::TokenizedText& ptx) : next_(ptx.tokens.data()) {}
 
   /// Nothing when the text is over, or is not PTX from there on: `bad()`.
   std::optional<DottedWord> next() {
     suffixes_.clear();
-    while (token_.kind != emulator::TokenKind::word) {
-      if (token_.kind == emulator::TokenKind::end || bad()) return std::nullopt;
-      token_ = lexer_.next();
-    }
-    DottedWord word{.name = token_.text, .suffixes = {}, .line = token_.line};
-    for (token_ = lexer_.next(); token_.kind == emulator::TokenKind::dotted; token_ = lexer_.next())
-      suffixes_.push_back(token_.text);
+    for (; next_->kind != emulator::TokenKind::word; ++next_)
+      if (next_->kind == emulator::TokenKind::end || bad()) return std::nullopt;
+    DottedWord word{.name = next_->text, .suffixes = {}, .line = next_->line};
+    while ((++next_)->kind == emulator::TokenKind::dotted) suffixes_.push_back(next_->text);
     word.suffixes = suffixes_;
     return word;
   }
-  [[nodiscard]] bool bad() const { return token_.kind == emulator::TokenKind::bad; }
-  /// Of what was read last.
-  [[nodiscard]] const emulator::Token& token() const { return token_; }
+  [[nodiscard]] bool bad() const { return next_->kind == emulator::TokenKind::bad; }
+  /// The one that was reached.
+  [[nodiscard]] const emulator::Token& token() const { return *next_; }
 
  private:
-  emulator::Lexer lexer_;
-  emulator::Token token_;
+  const emulator::Token* next_;
   std::vector<std::string_view> suffixes_;
 };
 
@@ -205,12 +201,12 @@ Outcome refused(std::string message, const SourcePlace& place = {}) {
 
 /// An instruction in a format that is lower than `least`, whatever it works on.
 std::optional<Outcome> find_lower_format(const ProblemInstance& problem, Precision least,
-                                         std::string_view ptx) {
+                                         const emulator::TokenizedText& ptx) {
   DottedWords words_of_ptx(ptx);
   while (const auto word = words_of_ptx.next()) {
     const auto found = lowest_of(word->name, word->suffixes);
     if (!found || *found <= least) continue;
-    const SourcePlace place = source_of(ptx, word->line);
+    const SourcePlace place = source_of(ptx.text, word->line);
     return refused(
         fmt::format("the program computes in {} ({} at {}), but tensors and parameters of {} ask for {}",
                     words(*found), word->text(), words(word->line, place), problem.definition.name,
@@ -224,15 +220,15 @@ std::optional<Outcome> find_lower_format(const ProblemInstance& problem, Precisi
 
 /// Inputs that lost precision on their way into arithmetic.
 std::optional<Outcome> find_narrowed_data(const ProblemInstance& problem, const DataFormat& format,
-                                          std::string_view ptx) {
-  const auto module = emulator::parse(ptx);
+                                          const emulator::TokenizedText& ptx) {
+  const auto module = emulator::parse_code(ptx);
   if (!module)
     return refused(fmt::format("the program's precision cannot be judged: PTX line {}: {}",
                                module.error().line, module.error().message));
   const auto use = find_narrowed_use(module.value(), format);
   if (!use) return std::nullopt;
-  const SourcePlace narrowed = source_of(module.value(), use->narrowed_line),
-                    used = source_of(module.value(), use->used_line);
+  const SourcePlace narrowed = source_of(ptx.text, use->narrowed_line),
+                    used = source_of(ptx.text, use->used_line);
   const std::string where =
       use->narrowed_by.empty()
           ? std::string()
@@ -247,7 +243,7 @@ std::optional<Outcome> find_narrowed_data(const ProblemInstance& problem, const 
 
 }  // namespace
 
-std::optional<Outcome> audit_precision(const ProblemInstance& problem, std::string_view ptx) {
+std::optional<Outcome> audit_precision(const ProblemInstance& problem, const emulator::TokenizedText& ptx) {
   const auto least = allowed(problem);
   if (!least || !gate_enabled(Gate::precision)) return std::nullopt;
   if (auto lower = find_lower_format(problem, *least, ptx)) return lower;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "core/outcome.h"
 #include "core/plan/problem.h"
+#include "emulator/parse/lexer.h"
 
 namespace ak::runtime {
 
@@ -17,6 +17,7 @@ namespace ak::runtime {
 /// A problem may permit a lower precision inside (Tolerance::internal).
 /// Problems with tensors of 8-bit or 16-bit integers leave the choice of formats open. Names the first instruction
 /// found. A program that cannot be read is refused, too.
-[[nodiscard]] std::optional<Outcome> audit_precision(const ProblemInstance& problem, std::string_view ptx);
+[[nodiscard]] std::optional<Outcome> audit_precision(const ProblemInstance& problem,
+                                                     const emulator::TokenizedText& ptx);
 
 }  // namespace ak::runtime

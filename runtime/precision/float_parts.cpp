@@ -36,7 +36,7 @@ bool holds_value(const FloatPart& part) {
 }
 
 void add_part(std::vector<FloatPart>& parts, const FloatPart& part) {
-  if (std::ranges::find(parts, part) != parts.end() || parts.size() >= kMaxParts) return;
+  if (parts.size() >= kMaxParts || std::ranges::find(parts, part) != parts.end()) return;
   parts.push_back(part);
 }
 

@@ -15,7 +15,7 @@ struct Rule {
   void (*apply)(Step&);
 };
 // clang-format off
-constexpr std::array kRules{
+constexpr std::array kTable{
     Rule{"ld", load}, Rule{"ldu", load}, Rule{"st", store}, Rule{"ldmatrix", load_matrix},
     Rule{"stmatrix", store_matrix}, Rule{"cp", copy}, Rule{"call", call}, Rule{"atom", atomic}, Rule{"red", atomic},
     Rule{"mov", move}, Rule{"cvta", forget}, Rule{"selp", choose}, Rule{"slct", choose}, Rule{"shfl", choose},
@@ -34,14 +34,22 @@ constexpr std::array kRules{
 };
 // clang-format on
 
+/// By opcode, since programs have thousands of them.
+constexpr auto kRules = [] {
+  auto rules = kTable;
+  std::ranges::sort(rules, {}, &Rule::opcode);
+  return rules;
+}();
+
 /// wmma: loads and stores of fragments, and their product.
 void (*rule_of(const emulator::Instruction& instruction))(Step&) {
   if (instruction.opcode == "wmma")
     return instruction.has("load")    ? load_matrix
            : instruction.has("store") ? store_matrix
                                       : multiply_matrices;
-  const auto found = std::ranges::find(kRules, instruction.opcode, &Rule::opcode);
-  return found != kRules.end() ? found->apply : nullptr;
+  const std::string_view opcode = instruction.opcode;
+  const auto found = std::ranges::lower_bound(kRules, opcode, {}, &Rule::opcode);
+  return found != kRules.end() && found->opcode == opcode ? found->apply : nullptr;
 }
 
 /// What a load or a call gives, and whether shared memory has floats, changes with memory.

@@ -50,10 +50,10 @@ Word Step::read(const Operand& operand) const {
 /// What is made of the launch's numbers alone is one of them.
 void Step::result(Word word) {
   const auto chosen = [](const Word& each) { return each.known == Known::launch || each.is_constant(); };
-  const auto words = sources();
-  if (word.known == Known::varies && word.parts.empty() && !words.empty() &&
-      std::ranges::all_of(words, chosen))
-    word.known = Known::launch;
+  if (word.known == Known::varies && word.parts.empty()) {
+    const auto words = sources();
+    if (!words.empty() && std::ranges::all_of(words, chosen)) word.known = Known::launch;
+  }
   state.write(operand(0), word);
 }
 

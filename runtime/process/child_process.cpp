@@ -127,7 +127,8 @@ std::string ChildErrors::text() const {
 // Children have the descriptor's place in the memory in common with it.
 std::string ChildErrors::take() const {
   const off_t written = ::lseek(memory_.get(), 0, SEEK_CUR);
-  std::string bytes(static_cast<std::size_t>(std::clamp<off_t>(written, 0, kErrorBytes)), '\0');
+  if (written <= 0) return {};  // as nearly always
+  std::string bytes(static_cast<std::size_t>(std::min<off_t>(written, kErrorBytes)), '\0');
   const ssize_t count = ::pread(memory_.get(), bytes.data(), bytes.size(), 0);
   bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   ::lseek(memory_.get(), 0, SEEK_SET);

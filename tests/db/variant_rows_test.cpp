@@ -84,6 +84,7 @@ TEST_CASE("a build is there once with its kernels; occupancy is that of the only
   const RowId variant = proposed.variant(128);
   proposed.result.build->kernels.push_back(proposed.result.build->kernels[0]);
   proposed.result.build->kernels[1].expression = "other";
+  proposed.result.build->drop_ptx();
   const auto build = put_build(proposed.connection, proposed.record, variant);
   REQUIRE(build);
   CHECK(put_build(proposed.connection, proposed.record, variant) == build);

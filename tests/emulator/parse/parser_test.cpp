@@ -148,6 +148,34 @@ TEST_CASE("A kernel as the compiler writes it is read with its parameters, bound
   CHECK(kernel.instructions[0].ptx_line == 29);
 }
 
+TEST_CASE("A source location is one token, which ends where its grammar does") {
+  const auto kinds = [](std::string_view text) {
+    std::vector<TokenKind> found;
+    for (const Token& token : TokenizedText(text).tokens) found.push_back(token.kind);
+    return found;
+  };
+  using enum TokenKind;
+  CHECK(kinds(".loc 1 12 0 ret;") == std::vector{location, word, punctuation, end});
+  CHECK(kinds(".loc\t2 637 5, // of\n function_name $L__info + 4,\n inlined_at 1 14 3\nret;") ==
+        std::vector{location, word, punctuation, end});
+  CHECK(kinds(".loc 1 2 3, mul") == std::vector{location, word, end});
+  CHECK(kinds(".loc .loc 1 \"") == std::vector{location, location, bad});
+  CHECK(kinds(".local") == std::vector{dotted, end});
+}
+
+TEST_CASE("Code that is read without its source locations is the same") {
+  const std::string text =
+      std::string(kHeader) + ".entry k()\n{\n.loc 1 7 3\nbar.sync 0;\n.loc 1 8 3\nret;\n}\n";
+  const auto whole = parse(text);
+  const auto code = parse_code(TokenizedText(text));
+  REQUIRE((whole.ok() && code.ok()));
+  REQUIRE(code->functions[0].instructions.size() == 2);
+  CHECK(code->functions[0].instructions[1].ptx_line == whole->functions[0].instructions[1].ptx_line);
+  CHECK(whole->locations.size() == 2);
+  CHECK(code->locations.empty());
+  CHECK(code->functions[0].instructions[1].location == kNone);
+}
+
 TEST_CASE("Names of a call sequence belong to their block and stay unique in the function") {
   const Function function = parse_body(R"(
 { .param .b32 param0; st.param.b32 [param0], %r1; call.uni callee, (param0, param0); }

@@ -70,24 +70,28 @@ TEST_CASE("what a rival cannot do now is the machine's fault and not the candida
   CHECK(unbuilt->message == "what it is compared with: no");
 }
 
+std::string key_of(const EvaluationJob& job) {
+  return program_key(job, emulator::TokenizedText(job.result.build->ptx));
+}
+
 TEST_CASE("a program is its code, its launches, its options and how far it is evaluated") {
   EvaluationJob job = test::inspected_job({});
-  const std::string key = program_key(job);
+  const std::string key = key_of(job);
   EvaluationJob renamed = job;
   renamed.request.candidate.name = "other.cu";
   renamed.request.candidate.source += "// a comment";
-  CHECK(program_key(renamed) == key);
+  CHECK(key_of(renamed) == key);
   EvaluationJob checked = job, optioned = job, grown = job, recompiled = job, shorter = job;
   checked.request.depth = Depth::check;
-  CHECK(program_key(checked) != key);
+  CHECK(key_of(checked) != key);
   optioned.request.candidate.plan.options.emplace_back("-use_fast_math");
-  CHECK(program_key(optioned) != key);
+  CHECK(key_of(optioned) != key);
   grown.plans[0].plan.launches[0].grid[0] += 1;
-  CHECK(program_key(grown) != key);
+  CHECK(key_of(grown) != key);
   recompiled.result.build->ptx = ".version 8.0\n.visible .entry add()\n{\nbar.sync 0;\nret;\n}\n";
-  CHECK(program_key(recompiled) != key);
+  CHECK(key_of(recompiled) != key);
   shorter.plans.pop_back();
-  CHECK(program_key(shorter) != key);
+  CHECK(key_of(shorter) != key);
 }
 
 }  // namespace
