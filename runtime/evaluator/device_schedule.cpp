@@ -55,10 +55,12 @@ bool DeviceSchedule::may_run(const EvaluationJob& job, const DeviceLine& line) c
   return job.lost_on != &line || !pool_.has_other(line);
 }
 
-// A device that starts a process for the job has a claim on it, unless that lasts too long.
+// A device that starts a process for the job has a claim on it, unless that lasts too long; so has one that times its
+// baselines, which belong to its result.
 bool DeviceSchedule::is_kept_elsewhere(const EvaluationJob& job, const DeviceLine& line) const {
   return std::ranges::any_of(pool_.lines(), [&](const DeviceLine& other) {
-    return &other != &line && other.fresh_for == &job && pool_.awaited(other);
+    return &other != &line &&
+           (other.baseline_before == &job || (other.fresh_for == &job && pool_.awaited(other)));
   });
 }
 
@@ -144,6 +146,7 @@ void DeviceSchedule::survive(DeviceLine& line, const Error& error) {
   const bool lost_before = line.running != nullptr && line.running->lost_on != nullptr;
   if (error.code() != ExitCode::environment || !pool_.pooled() || !(lost_before || pool_.has_other(line)))
     throw;
+  line.baseline_before = nullptr;
   if (line.baseline_of != nullptr) std::exchange(line.baseline_of, nullptr)->set_baseline_timed(false);
   if (EvaluationJob* job = std::exchange(line.running, nullptr)) {
     if (lost_before) {
@@ -187,8 +190,10 @@ void DeviceSchedule::ask_for_fresh_process(DeviceLine& line, EvaluationJob& job)
 }
 
 void DeviceSchedule::release(const EvaluationJob& job) {
-  for (DeviceLine& line : pool_.lines())
+  for (DeviceLine& line : pool_.lines()) {
     if (line.fresh_for == &job) line.fresh_for = nullptr;
+    if (line.baseline_before == &job) line.baseline_before = nullptr;
+  }
 }
 
 // ---- tasks
@@ -201,6 +206,7 @@ bool DeviceSchedule::wants_baseline(const EvaluationJob& job, const DeviceLine& 
 
 // The job that it goes before keeps waiting.
 void DeviceSchedule::start_baseline(DeviceLine& line, const EvaluationJob& job) {
+  line.baseline_before = &job;
   line.baseline_of = &history(job);
   line.baseline_of->set_baseline_timed(true);
   line.client.start(tasks_.baseline(job), std::chrono::steady_clock::now() + tasks_.time_limit(job));
@@ -246,6 +252,7 @@ std::optional<DeviceSchedule::Finished> DeviceSchedule::take(DeviceLine& line, D
   else
     lost ? pool_.note_loss(line, outcome.message) : pool_.note_answer(line);
   if (line.baseline_of != nullptr) {
+    line.baseline_before = nullptr;
     std::exchange(line.baseline_of, nullptr)
         ->keep_baselines(std::move(finish.answer), pool_.other_device(line), line.place.name);
     return std::nullopt;

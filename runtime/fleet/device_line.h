@@ -46,10 +46,11 @@ struct DeviceLine {
   std::chrono::steady_clock::duration present =
       {};  ///< time in all that it had a worker, or would soon again
 
-  EvaluationJob* running = nullptr;           ///< null: none, or a baseline
-  EvaluationJob* queued = nullptr;            ///< sent ahead; null: none
-  std::shared_ptr<const OpenProblem> opened;  ///< on the device
-  ProblemHistory* baseline_of = nullptr;      ///< set while a baseline is being timed
+  EvaluationJob* running = nullptr;                ///< null: none, or a baseline
+  EvaluationJob* queued = nullptr;                 ///< sent ahead; null: none
+  std::shared_ptr<const OpenProblem> opened;       ///< on the device
+  ProblemHistory* baseline_of = nullptr;           ///< set while a baseline is being timed
+  const EvaluationJob* baseline_before = nullptr;  ///< the job that waits for it, until it is over
   EvaluationJob* fresh_for = nullptr;  ///< that waits to be the first candidate of this worker's process
 };
 

@@ -129,6 +129,11 @@ def logits(model):
         return model(TOKENS)
 
 
+def all_kinds():
+    """Those of tables, too, which are patched only where they are asked for."""
+    return ops()._patch.KINDS
+
+
 class PatchTest(unittest.TestCase):
     def close(self, got, want):
         """As two ways of rounding in bfloat16 differ over two layers."""
@@ -136,7 +141,7 @@ class PatchTest(unittest.TestCase):
         self.assertLess(off, 0.02)
 
     def patched(self, model, **options):
-        return ops().patch(model, every_shape=True, **options)
+        return ops().patch(model, every_shape=True, **{"kinds": all_kinds(), **options})
 
     def test_a_patched_model_computes_the_same_with_kernels(self) -> None:
         expected = {
@@ -155,6 +160,13 @@ class PatchTest(unittest.TestCase):
                 self.close(logits(model), want)
                 self.assertEqual(library.count(), calls)
 
+    def test_tables_are_read_by_the_model_itself_unless_they_are_asked_for(self) -> None:
+        with Computed() as library:
+            model = small_models.llama()
+            ops().patch(model, every_shape=True)
+            logits(model)
+            self.assertNotIn("lookup", library.count())
+
     def test_without_a_device_the_models_own_code_computes_bit_by_bit(self) -> None:
         for name in ("llama", "qwen", "phi", "gemma", "bert"):
             with self.subTest(model=name):
@@ -168,7 +180,7 @@ class PatchTest(unittest.TestCase):
         code = "import torch, small_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = small_models.llama()\n" \
             "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
             "print(sorted({name for name, _ in patch_ops.served}))"
-        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'lookup', 'mlp', 'norm', 'product', 'rope']\n")
+        self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
         class DoubledRMSNorm(small_models.RMSNorm):
@@ -534,7 +546,7 @@ class ActivationTest(unittest.TestCase):
             "    model = encoder_models.bert(torch.nn.GELU(approximate=activation))\n" \
             "    patch_ops.patch(model, every_shape=True)\n    with torch.no_grad(): model(torch.zeros(2, 12).long())\n" \
             "    print(sorted({name for name, _ in patch_ops.served}))"
-        names = ["add_mean_norm", "biased", "biased_gelu", "lookup", "mean_norm", "whole_text"]
+        names = ["add_mean_norm", "biased", "biased_gelu", "mean_norm", "whole_text"]
         self.assertEqual(launched(code), f"{names}\n{sorted(names + ['tanh_gelu'])}\n")
 
 
@@ -603,7 +615,7 @@ class PlanTest(unittest.TestCase):
         rows = self.planned(config)
         with self.library_of(rows) as (library, found), torch.no_grad():
             want = run(model)
-            answer = ops().patch(model)
+            answer = ops().patch(model, kinds=all_kinds())
             self.assertEqual(self.unserved(model, answer), [])
             self.assertEqual(answer["left"], {})
             got = run(model)
@@ -631,7 +643,7 @@ class PlanTest(unittest.TestCase):
         self.assertIn("mlp_activation", [row["operator"] for row in rows])
         model = encoder_models.bert(torch.nn.GELU(approximate="tanh"))
         with self.library_of(rows) as (library, found), torch.no_grad():
-            answer = ops().patch(model)
+            answer = ops().patch(model, kinds=all_kinds())
             model(TOKENS)
             self.assertEqual(answer["left"], {f"layer.{i}.intermediate": "the library has no linear of torch.bfloat16 with gelu_tanh"
                                               for i in range(2)})
@@ -785,7 +797,7 @@ with torch.no_grad():
     model(torch.zeros(2, 1).long(), past_key_values=cache)
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['add_norm', 'lookup', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+        self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
 
 
 def example(folder, name):
@@ -872,7 +884,7 @@ class MeasuringTest(unittest.TestCase):
         accuracy, decode = record["rows"][:2]
         self.assertTrue(accuracy["right"])
         self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
-        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "embedding": 1, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
+        self.assertEqual(record["patched"][0]["served"], {"attention": 2, "linear": 15, "norm": 5, "residual_norm": 2, "rope": 3,
                                                           "swiglu": 2})
         for row in (row for row in record["rows"] if row["part"] != "accuracy"):
             self.assertGreater(row["variants"]["patched"]["tokens_per_s"], 0)

@@ -33,6 +33,6 @@ extern "C" __global__ void k(const float* x, float* y) {
     WAIT(full, 0);  // ALSO instruction_budget
 #endif
     y[i * 64 + threadIdx.x] = tile[threadIdx.x];  // FAULT async_pending
-    __syncthreads();
+    __syncthreads();  // ALSO instruction_budget
   }
 }
