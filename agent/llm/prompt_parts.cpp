@@ -204,9 +204,7 @@ std::string times_text(const PromptSubject& subject, const EvaluationResult& res
   for (const Measurement& m : result.measurements) {
     if (m.role != MeasurementRole::candidate || m.median_ns <= 0) continue;
     const Workload* workload = find_workload(*subject.problem, m.workload);
-    text +=
-        fmt::format("  {}{}: {}", m.workload, workload ? fmt::format(" ({})", axes_text(workload->axes)) : "",
-                    time_text(m.median_ns));
+    text += fmt::format("  {}: {}", workload_text(*subject.problem, m.workload), time_text(m.median_ns));
     const Floor floor = workload ? floor_of(*subject.problem, *workload, subject.device) : Floor{};
     if (floor.known())
       text +=

@@ -82,6 +82,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(InputKind::given
     "columns of a sparse matrix with equal rows",
     "the first of each group normal, the others a number that must not be looked at",
     "by the problem's own generator"};
+static_assert(!kKindWords.back().empty(), "every kind has its words");
 
 constexpr double kLargestDrawnFloat = 1 << 24;  // floating values are drawn as fp32, which has gaps beyond
 
