@@ -8,8 +8,8 @@ Points of gemm that one H200 timed on 80 drawn shapes (experiments/results/2026-
 Of the shapes 25 are left out, some of the others are learned from: estimates of the templates' time terms are fitted to them, members are
 chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 24. The loss is that of the member of the
 least estimate to the best candidate, on the shapes learned from (`guessed` 0), or on these and on as many shapes as `guessed` says, where
-estimates stand for times. Columns: candidates (starts: those of the templates; all: 152 points), learned, guessed, members, and as
-geometric means over shapes left out: of_torch, the speed over PyTorch's; of_best, the best of all points over the choice; of_member, the
+estimates stand for times. Columns: candidates (starts: those of the templates; all: 152 points), learned, guessed, towards_mean (how strongly
+estimates of points of one template are drawn to their mean; core/sets/time_estimate.cpp has 0.1), members, and as geometric means over shapes left out: of_torch, the speed over PyTorch's; of_best, the best of all points over the choice; of_member, the
 same of the best member. Needs SciPy; some minutes.
 """
 
@@ -77,12 +77,30 @@ class Recorded:
         return found
 
 
-def fitted(recorded, candidate, learned):
-    """Microseconds for each of its terms, or None where it was timed on fewer than three shapes."""
-    timed = [j for j in learned if np.isfinite(recorded.times[candidate, j])]
-    if len(timed) < 3:
-        return None
-    return nnls(np.array([recorded.amounts[candidate, j] / recorded.times[candidate, j] for j in timed]), np.ones(len(timed)))[0]
+def fitted(recorded, candidates, learned, towards_mean):
+    """By candidate microseconds for each of its terms, of those that were timed on three shapes or more. Those of one template are drawn to the
+    mean of what they have alone, as core/sets/time_estimate.cpp does it, where `towards_mean` is not 0."""
+    rows, alone = {}, {}
+    for one in candidates:
+        timed = [j for j in learned if np.isfinite(recorded.times[one, j])]
+        if len(timed) >= 3:
+            rows[one] = np.array([recorded.amounts[one, j] / recorded.times[one, j] for j in timed])
+            alone[one] = nnls(rows[one], np.ones(len(timed)))[0]
+    if not towards_mean:
+        return alone
+    together = {}
+    for template in recorded.plans:
+        alike = [one for one in alone if list(recorded.points.values())[one][0] == template]
+        if not alike:
+            continue
+        knows = np.array([(rows[one] > 0).any(0) for one in alike])
+        mean = np.array([alone[one] for one in alike]).sum(0) / np.maximum(knows.sum(0), 1)
+        weight, known = math.sqrt(towards_mean), mean > 0
+        pull = np.diag(weight / np.where(known, mean, 1))[known]
+        for one in alike:
+            right = np.concatenate([np.ones(len(rows[one])), np.full(len(pull), weight)])
+            together[one] = nnls(np.vstack([rows[one], pull]), right)[0]
+    return together
 
 
 def members_of(candidates, estimates, times, guesses):
@@ -114,11 +132,11 @@ def members_of(candidates, estimates, times, guesses):
     return members
 
 
-def trial(recorded, candidates, learned_count, guessed_count, seed):
+def trial(recorded, candidates, learned_count, guessed_count, towards_mean, seed):
     places = list(range(len(recorded.shapes)))
     random.Random(seed).shuffle(places)
     others, learned = places[:LEFT_OUT], places[LEFT_OUT:LEFT_OUT + learned_count]
-    fits = {one: fit for one in candidates if (fit := fitted(recorded, one, learned)) is not None}
+    fits = fitted(recorded, candidates, learned, towards_mean)
 
     def estimated(one, table, shapes):
         return np.array([float(table[one, j] @ fits[one]) for j in shapes])
@@ -148,13 +166,13 @@ def main():
     recorded = Recorded([(size(), size(), size()) for _ in range(128)])
     with open(options.output, "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["candidates", "learned", "guessed", "members", "of_torch", "of_best", "of_member"])
+        table.writerow(["candidates", "learned", "guessed", "towards_mean", "members", "of_torch", "of_best", "of_member"])
         for name, candidates in (("starts", recorded.starts()), ("all", list(range(len(recorded.points))))):
             for learned in (10, 20, 35, 55):
-                for guessed in (0, 128):
-                    rows = [trial(recorded, candidates, learned, guessed, seed) for seed in range(options.splits)]
+                for guessed, towards_mean in ((0, 0), (128, 0), (128, 0.03), (128, 0.1), (128, 0.3), (128, 1)):
+                    rows = [trial(recorded, candidates, learned, guessed, towards_mean, seed) for seed in range(options.splits)]
                     means = np.mean(rows, 0)
-                    table.writerow([name, learned, guessed, f"{means[0]:.1f}", *(f"{value:.3f}" for value in means[1:])])
+                    table.writerow([name, learned, guessed, towards_mean, f"{means[0]:.1f}", *(f"{value:.3f}" for value in means[1:])])
                     file.flush()
 
 

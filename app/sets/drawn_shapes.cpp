@@ -27,7 +27,7 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
                            const Drawing& drawing) {
   const std::size_t count = drawn_count(measurements.device().kind, timed.size(), drawing);
   std::vector<Workload> drawn =
-      codegen::sample_held_out(problem, measurements.device().kind, static_cast<int>(count), drawing.seed);
+      codegen::sample_to_time(problem, measurements.device().kind, static_cast<int>(count), drawing.seed);
   std::set<AxisValues> seen(timed.begin(), timed.end());
   std::erase_if(drawn, [&](const Workload& shape) {
     return !seen.insert(shape.axes).second || !measurements.takes(base, shape.axes);

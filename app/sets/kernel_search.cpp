@@ -149,8 +149,8 @@ class SetMaking {
     for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = std::move(drawn.times_ns[i]);
     // On the CPU device four shapes are drawn: too few for what estimates say of others.
     if (measurements.device().kind == DeviceKind::cuda)
-      guessed_ = codegen::sample_held_out(*run_.problem, DeviceKind::cuda, kGuessedShapes,
-                                          agent::derive_seed(seed_, kGuessedStream));
+      guessed_ = codegen::sample_to_time(*run_.problem, DeviceKind::cuda, kGuessedShapes,
+                                         agent::derive_seed(seed_, kGuessedStream));
   }
 
   /// Without those that the widest fallback has no time on: a set of it alone has to be possible, also after points were
@@ -314,7 +314,7 @@ class SetMaking {
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
       keep_drawn_that_are_taken();
-      for (KnownCandidate& one : known_) estimate(measurements, one);
+      estimate(measurements);
       keep_guessed_with_estimates();
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
@@ -369,29 +369,58 @@ class SetMaking {
     return drawn < drawn_.size() ? one.drawn_ns[drawn] : std::numeric_limits<double>::infinity();
   }
 
-  /// Its times as a sum of terms, and what that says of every shape that it takes.
-  void estimate(const MemberMeasurements& measurements, KnownCandidate& one) const {
-    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
-    const std::size_t count = shape_count();
-    std::vector<std::optional<std::vector<std::int64_t>>> amounts;
-    std::vector<std::vector<std::int64_t>> timed;
-    std::vector<double> times_ns;
-    for (std::size_t shape = 0; shape < count; ++shape) {
+  /// What the terms of a candidate's time are on every shape; nothing on one that it does not take.
+  struct ShapeAmounts {
+    std::vector<Expression> terms;
+    std::vector<std::optional<std::vector<std::int64_t>>> by_shape;
+    TimedAmounts timed;  ///< of the shapes that it was timed on
+  };
+
+  [[nodiscard]] ShapeAmounts amounts_of(const MemberMeasurements& measurements,
+                                        const KnownCandidate& one) const {
+    ShapeAmounts amounts{
+        .terms = codegen::time_terms(*run_.problem, one.candidate), .by_shape = {}, .timed = {}};
+    for (std::size_t shape = 0; shape < shape_count(); ++shape) {
       const AxisValues& sizes = sizes_of(shape);
-      amounts.push_back(measurements.takes(one.candidate, sizes)
-                            ? codegen::amounts_of(terms, one.candidate, measurements.environment(sizes))
-                            : std::nullopt);
+      amounts.by_shape.push_back(
+          measurements.takes(one.candidate, sizes)
+              ? codegen::amounts_of(amounts.terms, one.candidate, measurements.environment(sizes))
+              : std::nullopt);
       const double ns = time_on(one, shape);
-      if (amounts.back() && std::isfinite(ns)) timed.push_back(*amounts.back()), times_ns.push_back(ns);
+      if (!amounts.by_shape.back() || !std::isfinite(ns)) continue;
+      amounts.timed.amounts.push_back(*amounts.by_shape.back());
+      amounts.timed.times_ns.push_back(ns);
     }
-    one.estimate = {};
-    one.estimated_ns.assign(count, std::numeric_limits<double>::infinity());
-    if (timed.empty()) return;
-    const std::vector<std::int64_t> ps = fit_times(timed, times_ns);
-    for (std::size_t term = 0; term < terms.size(); ++term)
-      if (ps[term] > 0) one.estimate.terms.push_back({ps[term], terms[term].text()});
-    for (std::size_t shape = 0; shape < count; ++shape)
-      if (amounts[shape]) one.estimated_ns[shape] = ak::estimated_ns(ps, *amounts[shape]);
+    return amounts;
+  }
+
+  /// Times of all candidates as sums of terms, and what these say of every shape. Points with the same terms, which are those
+  /// of one template, are fitted together.
+  void estimate(const MemberMeasurements& measurements) {
+    std::vector<ShapeAmounts> amounts;
+    std::map<std::vector<std::string>, std::vector<std::size_t>> alike;
+    for (KnownCandidate& one : known_) {
+      one.estimate = {};
+      one.estimated_ns.assign(shape_count(), std::numeric_limits<double>::infinity());
+      std::vector<std::string> terms;
+      amounts.push_back(amounts_of(measurements, one));
+      for (const Expression& term : amounts.back().terms) terms.push_back(term.text());
+      if (!amounts.back().timed.times_ns.empty()) alike[terms].push_back(amounts.size() - 1);
+    }
+    for (const auto& [terms, places] : alike) {
+      std::vector<TimedAmounts> timed;
+      for (const std::size_t place : places) timed.push_back(amounts[place].timed);
+      const std::vector<std::vector<std::int64_t>> ps = fit_alike(timed);
+      for (std::size_t i = 0; i < places.size(); ++i) estimate(known_[places[i]], amounts[places[i]], ps[i]);
+    }
+  }
+
+  static void estimate(KnownCandidate& one, const ShapeAmounts& amounts,
+                       const std::vector<std::int64_t>& ps) {
+    for (std::size_t term = 0; term < ps.size(); ++term)
+      if (ps[term] > 0) one.estimate.terms.push_back({ps[term], amounts.terms[term].text()});
+    for (std::size_t shape = 0; shape < amounts.by_shape.size(); ++shape)
+      if (amounts.by_shape[shape]) one.estimated_ns[shape] = ak::estimated_ns(ps, *amounts.by_shape[shape]);
   }
 
   [[nodiscard]] SetChoice choose(const SetLimits& limits) const {
@@ -506,9 +535,9 @@ class SetMaking {
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
   void measure_regret(MemberMeasurements& measurements) {
-    std::vector<Workload> shapes = codegen::sample_held_out(*run_.problem, measurements.device().kind,
-                                                            static_cast<int>(kHeldOutTimed + drawn_.size()),
-                                                            agent::derive_seed(seed_, kRegretStream));
+    std::vector<Workload> shapes = codegen::sample_to_time(*run_.problem, measurements.device().kind,
+                                                           static_cast<int>(kHeldOutTimed + drawn_.size()),
+                                                           agent::derive_seed(seed_, kRegretStream));
     std::erase_if(shapes, [&](const Workload& shape) {
       return std::ranges::find(drawn_, shape.axes, &Workload::axes) != drawn_.end();
     });

@@ -192,6 +192,35 @@ bool suits(const HeldOutRange& range, DeviceKind device) {
                                         : range.tier != WorkloadTier::deep;
 }
 
+std::vector<const HeldOutRange*> ranges_for(const ProblemInstance& problem, DeviceKind device) {
+  std::vector<const HeldOutRange*> ranges;
+  for (const HeldOutRange& range : problem.held_out) {
+    if (suits(range, device)) ranges.push_back(&range);
+  }
+  return ranges;
+}
+
+/// In rotation from `ranges`.
+std::vector<Workload> sample(const ProblemInstance& problem, const std::vector<const HeldOutRange*>& ranges,
+                             int count, std::uint64_t seed, const ShapeWishes& wishes) {
+  std::vector<Workload> workloads;
+  for (int i = 0; i < count && !ranges.empty(); ++i) {
+    const HeldOutRange& range = *ranges[static_cast<std::size_t>(i) % ranges.size()];
+    auto sizes = draw_shape(problem, range, seed, static_cast<std::uint32_t>(i), wishes);
+    if (!sizes && range.around_shape) continue;  // the candidate is for no shape there
+    if (!sizes)
+      fail(ExitCode::bad_input, "{}: held-out range '{}': {}", problem.definition.name, range.name,
+           sizes.error().message);
+    Workload& workload = workloads.emplace_back();
+    workload.name = fmt::format("held_out_{}", workloads.size());
+    workload.axes = std::move(sizes).value();
+    workload.uid = workload_uid(problem, workload.axes);
+    workload.roles = {WorkloadRole::check};
+    workload.tier = range.tier;
+  }
+  return workloads;
+}
+
 }  // namespace
 
 Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range, std::uint64_t seed,
@@ -216,26 +245,15 @@ Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange
 
 std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device, int count,
                                       std::uint64_t seed, const ShapeWishes& wishes) {
-  std::vector<const HeldOutRange*> ranges;
-  for (const HeldOutRange& range : problem.held_out) {
-    if (suits(range, device)) ranges.push_back(&range);
-  }
-  std::vector<Workload> workloads;
-  for (int i = 0; i < count && !ranges.empty(); ++i) {
-    const HeldOutRange& range = *ranges[static_cast<std::size_t>(i) % ranges.size()];
-    auto sizes = draw_shape(problem, range, seed, static_cast<std::uint32_t>(i), wishes);
-    if (!sizes && range.around_shape) continue;  // the candidate is for no shape there
-    if (!sizes)
-      fail(ExitCode::bad_input, "{}: held-out range '{}': {}", problem.definition.name, range.name,
-           sizes.error().message);
-    Workload& workload = workloads.emplace_back();
-    workload.name = fmt::format("held_out_{}", workloads.size());
-    workload.axes = std::move(sizes).value();
-    workload.uid = workload_uid(problem, workload.axes);
-    workload.roles = {WorkloadRole::check};
-    workload.tier = range.tier;
-  }
-  return workloads;
+  return sample(problem, ranges_for(problem, device), count, seed, wishes);
+}
+
+std::vector<Workload> sample_to_time(const ProblemInstance& problem, DeviceKind device, int count,
+                                     std::uint64_t seed) {
+  std::vector<const HeldOutRange*> ranges = ranges_for(problem, device), large;
+  std::ranges::copy_if(ranges, std::back_inserter(large),
+                       [](const HeldOutRange* range) { return range->tier != WorkloadTier::emulator; });
+  return sample(problem, large.empty() ? ranges : large, count, seed, {});
 }
 
 }  // namespace ak::codegen

@@ -34,6 +34,11 @@ struct ShapeWishes {
                                                     int count, std::uint64_t seed,
                                                     const ShapeWishes& wishes = {});
 
+/// The same, to time kernels on: for a GPU from ranges of tier emulator only where there are no others, as they are as small
+/// as the CPU device wants them.
+[[nodiscard]] std::vector<Workload> sample_to_time(const ProblemInstance& problem, DeviceKind device,
+                                                   int count, std::uint64_t seed);
+
 /// Ranges around the shape that a kernel is wanted for: its neighbours, for a GPU, and small ones, which are the
 /// problem's own where it has ranges for the CPU device.
 [[nodiscard]] std::vector<HeldOutRange> ranges_around(const ProblemInstance& problem,

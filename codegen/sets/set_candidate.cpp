@@ -22,6 +22,8 @@ std::string space_of(std::size_t number) { return fmt::format("member_{}", numbe
 // What a member is estimated to take where it may not be asked: longer than any estimate, and of the fallback one less.
 constexpr std::int64_t kNever = std::int64_t{1} << 62;
 
+constexpr const char* kLeastName = "LEAST";
+
 std::string estimate_name(std::size_t member) { return fmt::format("ESTIMATE_{}", member + 1); }
 
 using Let = std::function<void(const std::string& name, const std::string& text)>;
@@ -60,8 +62,8 @@ std::string rows_of(const SetRule& rule, std::size_t member) {
   return fmt::format("{}", fmt::join(conditions, " or "));
 }
 
-/// "3 if (M == 64) else 1 if ESTIMATE_1 <= min(ESTIMATE_2, ESTIMATE_3) else 2 if ESTIMATE_2 <= ESTIMATE_3 else 3"
-std::string member_expression(const SetRule& rule, std::size_t members) {
+/// "3 if (M == 64) else 1 if ESTIMATE_1 == LEAST else 2 if ESTIMATE_2 == LEAST else 3", where LEAST is the least estimate.
+std::string member_expression(const SetRule& rule, std::size_t members, const Let& let) {
   std::string text;
   for (std::size_t member = 0; member < members; ++member)
     if (const std::string rows = rows_of(rule, member); !rows.empty())
@@ -70,13 +72,13 @@ std::string member_expression(const SetRule& rule, std::size_t members) {
   for (std::size_t member = 0; member < members; ++member)
     if (!rule.is_in_rows_alone(member)) compared.push_back(member);
   AK_ASSERT(!compared.empty(), "somebody takes what no row names");
-  for (auto member = compared.begin(); member + 1 != compared.end(); ++member) {
-    std::vector<std::string> others;
-    for (auto other = member + 1; other != compared.end(); ++other) others.push_back(estimate_name(*other));
-    const std::string least =
-        others.size() == 1 ? others.front() : fmt::format("min({})", fmt::join(others, ", "));
-    text += fmt::format("{} if {} <= {} else ", *member + 1, estimate_name(*member), least);
+  if (compared.size() > 1) {
+    std::vector<std::string> estimates;
+    for (const std::size_t member : compared) estimates.push_back(estimate_name(member));
+    let(kLeastName, fmt::format("min({})", fmt::join(estimates, ", ")));
   }
+  for (auto member = compared.begin(); member + 1 != compared.end(); ++member)
+    text += fmt::format("{} if {} == {} else ", *member + 1, estimate_name(*member), kLeastName);
   return text + std::to_string(compared.back() + 1);
 }
 
@@ -96,7 +98,7 @@ LaunchPlan plan_of(const KernelSet& set, const std::vector<MemberPlan>& plans) {
   AK_ASSERT(set.rule.estimates.size() == plans.size(), "members are compared by their estimates");
   for (std::size_t i = 0; i < plans.size(); ++i)
     if (!set.rule.is_in_rows_alone(i)) let_estimate(set.rule, plans[i], i, let);
-  let(kMemberName, member_expression(set.rule, plans.size()));
+  let(kMemberName, member_expression(set.rule, plans.size(), let));
   std::map<std::string, const MemberPlan*> owners;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const MemberPlan& member = plans[i];

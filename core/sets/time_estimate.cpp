@@ -19,6 +19,9 @@ constexpr double kPsPerNs = 1000;
 constexpr double kRidge = 1e-9;
 // A gradient that is rounding alone.
 constexpr double kFlat = 1e-9;
+// How much a factor's relative distance from the mean of kernels alike counts, in errors of one shape: of 0.05 to 1 the best by
+// cross-validation (experiments/results/2026-11-28_set_estimates).
+constexpr double kTowardsMean = 0.1;
 
 using Row = std::vector<double>;
 
@@ -42,21 +45,27 @@ std::optional<Row> solved(std::vector<Row> matrix, Row right) {
   return right;
 }
 
-/// min |rows x - 1| over x >= 0, by active sets (Lawson and Hanson), with columns of length 1.
+/// A sum of terms that should be `right`.
+struct Equation {
+  Row factors;
+  double right = 1;
+};
+
+/// min |rows x - right| over x >= 0, by active sets (Lawson and Hanson), with columns of length 1.
 class NonNegativeFit {
  public:
-  explicit NonNegativeFit(const std::vector<Row>& rows)
-      : size_(rows.front().size()),
+  explicit NonNegativeFit(const std::vector<Equation>& equations)
+      : size_(equations.front().factors.size()),
         lengths_(size_, 0),
         squares_(size_, Row(size_, 0)),
         right_(size_, 0),
         x_(size_, 0) {
-    for (const Row& row : rows)
+    for (const auto& [row, right] : equations)
       for (std::size_t i = 0; i < size_; ++i) lengths_[i] += row[i] * row[i];
     for (double& length : lengths_) length = length > 0 ? std::sqrt(length) : 1;
-    for (const Row& row : rows)
+    for (const auto& [row, right] : equations)
       for (std::size_t i = 0; i < size_; ++i) {
-        right_[i] += row[i] / lengths_[i];
+        right_[i] += row[i] / lengths_[i] * right;
         for (std::size_t j = 0; j < size_; ++j) squares_[i][j] += row[i] / lengths_[i] * row[j] / lengths_[j];
       }
     for (std::size_t i = 0; i < size_; ++i) squares_[i][i] += kRidge;
@@ -120,6 +129,37 @@ class NonNegativeFit {
   std::vector<std::size_t> used_;
 };
 
+/// A shape each: what it takes is 1, so that errors are parts of times.
+std::vector<Equation> equations_of(const std::vector<std::vector<std::int64_t>>& amounts,
+                                   const std::vector<double>& times_ns) {
+  AK_ASSERT(!amounts.empty() && amounts.size() == times_ns.size(), "times are fitted to shapes");
+  std::vector<Equation> equations(amounts.size());
+  for (std::size_t shape = 0; shape < amounts.size(); ++shape)
+    for (const std::int64_t amount : amounts[shape])
+      equations[shape].factors.push_back(static_cast<double>(amount) / times_ns[shape]);
+  return equations;
+}
+
+std::vector<std::int64_t> whole_ps(const Row& factors_ns) {
+  std::vector<std::int64_t> ps;
+  for (const double one : factors_ns) ps.push_back(std::llround(one * kPsPerNs));
+  return ps;
+}
+
+/// By term, over the kernels that have an amount of it on some shape.
+Row mean_factors(const std::vector<std::vector<Equation>>& kernels) {
+  const std::size_t terms = kernels.front().front().factors.size();
+  Row sums(terms, 0), counts(terms, 0);
+  for (const std::vector<Equation>& equations : kernels) {
+    const Row alone = NonNegativeFit(equations).run();
+    for (std::size_t term = 0; term < terms; ++term)
+      if (std::ranges::any_of(equations, [&](const Equation& one) { return one.factors[term] > 0; }))
+        sums[term] += alone[term], ++counts[term];
+  }
+  for (std::size_t term = 0; term < terms; ++term) sums[term] /= std::max(counts[term], 1.0);
+  return sums;
+}
+
 std::string duration_text(std::int64_t ps) {
   const auto amount = static_cast<double>(ps);
   if (ps >= 999'500) return fmt::format("{:.3g} us", amount / 1e6);
@@ -148,16 +188,25 @@ double estimated_ns(const std::vector<std::int64_t>& ps, const std::vector<std::
 
 std::vector<std::int64_t> fit_times(const std::vector<std::vector<std::int64_t>>& amounts,
                                     const std::vector<double>& times_ns) {
-  AK_ASSERT(!amounts.empty() && amounts.size() == times_ns.size(), "times are fitted to shapes");
-  std::vector<Row> rows;
-  for (std::size_t shape = 0; shape < amounts.size(); ++shape) {
-    rows.emplace_back();
-    for (const std::int64_t amount : amounts[shape])
-      rows.back().push_back(static_cast<double>(amount) / times_ns[shape]);
+  return whole_ps(NonNegativeFit(equations_of(amounts, times_ns)).run());
+}
+
+std::vector<std::vector<std::int64_t>> fit_alike(const std::vector<TimedAmounts>& kernels) {
+  if (kernels.empty()) return {};
+  std::vector<std::vector<Equation>> all;
+  for (const TimedAmounts& one : kernels) all.push_back(equations_of(one.amounts, one.times_ns));
+  const Row mean = mean_factors(all);
+  std::vector<std::vector<std::int64_t>> fits;
+  for (std::vector<Equation>& equations : all) {
+    for (std::size_t term = 0; term < mean.size(); ++term) {
+      if (mean[term] <= 0) continue;
+      const double weight = std::sqrt(kTowardsMean);
+      equations.push_back({.factors = Row(mean.size(), 0), .right = weight});
+      equations.back().factors[term] = weight / mean[term];
+    }
+    fits.push_back(whole_ps(NonNegativeFit(equations).run()));
   }
-  std::vector<std::int64_t> ps;
-  for (const double one : NonNegativeFit(rows).run()) ps.push_back(std::llround(one * kPsPerNs));
-  return ps;
+  return fits;
 }
 
 }  // namespace ak

@@ -34,6 +34,18 @@ struct TimeEstimate {
 [[nodiscard]] std::vector<std::int64_t> fit_times(const std::vector<std::vector<std::int64_t>>& amounts,
                                                   const std::vector<double>& times_ns);
 
+/// What a kernel took on some shapes.
+struct TimedAmounts {
+  std::vector<std::vector<std::int64_t>> amounts;  ///< by shape and term, none negative
+  std::vector<double> times_ns;                    ///< by shape, positive
+};
+
+/// The same of kernels whose times are sums of the same terms, such as points of one template. By a few shapes of its own
+/// each is off by chance, and whichever is off to the low side would be chosen; so factors are drawn to the mean of
+/// those that the kernels have alone. One without a shape on which a term has an amount gets that mean.
+/// @param kernels each with a shape at least, all with the same number of terms
+[[nodiscard]] std::vector<std::vector<std::int64_t>> fit_alike(const std::vector<TimedAmounts>& kernels);
+
 /// What such a fit says of a shape. @param ps, amounts by term
 [[nodiscard]] double estimated_ns(const std::vector<std::int64_t>& ps,
                                   const std::vector<std::int64_t>& amounts);

@@ -113,7 +113,7 @@ __device__ void init_barriers(u32 shared) {
   ak::barrier_init(shared + OWN_FULL, 1);
   for (int stage = 0; stage < Q_STAGES; ++stage) {
     ak::barrier_init(shared + Q_FULL + stage * 8, 1);
-    ak::barrier_init(shared + Q_EMPTY + stage * 8, WARPS);
+    ak::barrier_init(shared + Q_EMPTY + stage * 8, WARPS * 32);
   }
   for (int stage = 0; stage < DOUT_STAGES; ++stage) {
     ak::barrier_init(shared + DOUT_FULL + stage * 8, 1);
@@ -290,9 +290,7 @@ __device__ __forceinline__ void store_transposed(u32 panel, const u32 (&factors)
 }
 
 __device__ __forceinline__ void release(u32 barrier) {
-  __syncwarp();  // an arrival speaks for one thread; racecheck wants it although all warps have met since they read
-  if (threadIdx.x % 32 == 0)
-    ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
+  if (threadIdx.x % 32 == 0) ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
 
 // ---- dq of a warp, on its way to the sums. By one thread of it
@@ -415,7 +413,9 @@ struct Consumer {
     ak::wgmma_fence();
     multiply(shared + K_AT + group * (64 * 128), q_lines(), weights);
     ak::wgmma_wait<1>();
-    if (step.number > 0) release(shared + Q_EMPTY + (step.q() ^ 1) * 8);  // dk of the step before has it
+    // dk of the step before has it. Threads read the rows' numbers, and racecheck counts an arrival for the thread that
+    // makes it, also behind a __syncwarp.
+    if (step.number > 0) ak::barrier_arrive(shared + Q_EMPTY + (step.q() ^ 1) * 8);
     ak::barrier_wait(shared + DOUT_FULL + step.dout() * 8, step.dout_parity());
     ak::wgmma_fence();
     multiply(shared + V_AT + group * (64 * 128), dout_lines(), products);

@@ -124,7 +124,7 @@ struct Shared {
     ak::barrier_init(own_full, 1);
     for (int stage = 0; stage < STAGES; ++stage) {
       ak::barrier_init(full + stage * 8, 1);
-      ak::barrier_init(empty + stage * 8, consumers * 4);  // 4 warps a group
+      ak::barrier_init(empty + stage * 8, consumers * 128);
     }
     ak::publish_barriers();
   }
@@ -189,11 +189,6 @@ __device__ __forceinline__ void write(scalar_t* to, const float (&sums)[COUNT / 
     *reinterpret_cast<u32*>(to + line * D + i / 4 * 8 + threadIdx.x % 4 * 2) =
         ak::pack_pair<element>(sums[i] * scale, sums[i + 1] * scale);
   }
-}
-
-__device__ __forceinline__ void release(u32 barrier) {
-  __syncwarp();  // an arrival speaks for one thread: the others have read the rows' numbers
-  if (threadIdx.x % 32 == 0) ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
 
 // One consumer has enough without.
@@ -313,7 +308,7 @@ __device__ __forceinline__ void add_queries(const KeyBlock& block, const KeyBloc
     ak::wgmma_fence();
     accumulate<Memory, STEP_QUERIES, WIDTH>(gradient_factors, q + column / 64 * Memory::STEP_PANEL, dk_sums);
     ak::wgmma_wait<0>();
-    release(ring.of(shared.empty));
+    ak::barrier_arrive(ring.of(shared.empty));  // by each thread: racecheck does not count what a __syncwarp put before
   }
   const long long line = static_cast<long long>(block.head) * block.seen.keys + block.first + key;
   const int count = block.seen.keys - block.first - key;
@@ -416,7 +411,7 @@ __device__ __forceinline__ void add_keys(const QueryBlock& block, const QueryBlo
     ak::wgmma_fence();
     accumulate<Memory, STEP_KEYS, D>(factors, k, sums);
     ak::wgmma_wait<0>();
-    release(ring.of(shared.empty));
+    ak::barrier_arrive(ring.of(shared.empty));
   }
   const long long line = static_cast<long long>(block.head) * block.seen.queries + query;
   write<D>(dq + line * D, sums, rsqrtf(static_cast<float>(D)), block.seen.queries - query);

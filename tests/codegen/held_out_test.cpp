@@ -50,6 +50,18 @@ TEST_CASE("held-out shapes are checked, named by number, and in their range with
   CHECK(seen == std::set<std::int64_t>{5, 6, 7});
 }
 
+TEST_CASE(
+    "shapes to time on a GPU come from its own ranges, and from those of the CPU device where it has none") {
+  HeldOutRange small = range(5, 7), large = range(1000, 2000);
+  small.tier = WorkloadTier::emulator, large.tier = WorkloadTier::gpu;
+  const ProblemInstance both = problem_with({small, large}), one = problem_with({small});
+  for (const Workload& shape : sample_to_time(both, DeviceKind::cuda, 50, 1))
+    CHECK(shape.axes.at("N") >= 1000);
+  for (const Workload& shape : sample_to_time(both, DeviceKind::emulator, 50, 1))
+    CHECK(shape.axes.at("N") <= 7);
+  CHECK(sample_to_time(one, DeviceKind::cuda, 50, 1).size() == 50);
+}
+
 TEST_CASE("a range may be one size, and as large as an integer can be") {
   CHECK(sizes(problem_with({range(77, 77)}), 3, 1) == std::vector<std::int64_t>{77, 77, 77});
   for (const std::int64_t size : sizes(problem_with({range(INT64_MAX - 5, INT64_MAX)}), 100, 1))

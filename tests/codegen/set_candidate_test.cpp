@@ -18,6 +18,7 @@
 #include "codegen/sets/member_shapes.h"
 #include "codegen/sets/time_terms.h"
 #include "codegen/source/assemble.h"
+#include "core/sets/set_choice.h"
 #include "core/text/file.h"
 #include "runtime/build/candidate_plan.h"
 #include "runtime/build/compile.h"
@@ -118,8 +119,9 @@ TEST_CASE("two points of one template are one program, whose plan launches what 
   CHECK(candidate.tunables.empty());
   REQUIRE(candidate.plan.let.size() > 3);
   CHECK(candidate.plan.let[0].second.text() == "1000 * (M)");
-  CHECK(candidate.plan.let[2].first == "MEMBER");
-  CHECK(candidate.plan.let[2].second.text() == "1 if ESTIMATE_1 <= ESTIMATE_2 else 2");
+  CHECK(candidate.plan.let[2].second.text() == "min(ESTIMATE_1, ESTIMATE_2)");
+  CHECK(candidate.plan.let[3].first == "MEMBER");
+  CHECK(candidate.plan.let[3].second.text() == "1 if ESTIMATE_1 == LEAST else 2");
 
   const ResolvedPlan few = resolved(*gemm, candidate, {{"M", 64}, {"N", 4096}, {"K", 512}}),
                      many = resolved(*gemm, candidate, {{"M", 65}, {"N", 4096}, {"K", 512}}),
@@ -137,7 +139,8 @@ TEST_CASE("two points of one template are one program, whose plan launches what 
   REQUIRE(many.tensor_maps.size() == 3);
   CHECK(many.tensor_maps[0].name == "member_2_map_a");
   CHECK(many.tensor_maps[0].box == alone.tensor_maps[0].box);
-  CHECK(odd.tensor_maps.at(0).name == "member_2_map_packed_a");
+  CHECK(odd.tensor_maps.at(0).name == "member_2_map_a");
+  CHECK(odd.tensor_maps.at(1).name == "member_2_map_packed_b");
   require_builds(*gemm, candidate);
 }
 
@@ -430,6 +433,22 @@ TEST_CASE(
     chosen.insert(least);
   }
   CHECK(chosen.size() > 3);
+}
+
+TEST_CASE("as many members as a set may have are one program") {
+  const auto gemm = problem_of("gemm", "bfloat16");
+  std::vector<Candidate> points;
+  for (const std::int64_t rows : {8, 16, 32, 64})
+    for (const std::int64_t stages : {2, 3, 4, 6, 8, 12})
+      points.push_back(point_of(*gemm, "gemm_skinny.cu", {{"BM", rows}, {"BN", 64}, {"STAGES", stages}}));
+  REQUIRE(points.size() == SetLimits().max_members);
+  SetRule rule;
+  for (const Candidate& point : points) {
+    rule.estimates.emplace_back();
+    for (const Expression& term : codegen::time_terms(*gemm, point))
+      rule.estimates.back().terms.push_back({123'456'789, term.text()});
+  }
+  CHECK(made(*gemm, set_of(points, rule)).plan.let.size() > points.size());
 }
 
 TEST_CASE("a candidate without time terms of its own has those of its launches") {

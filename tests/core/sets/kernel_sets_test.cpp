@@ -89,6 +89,49 @@ TEST_CASE(
   CHECK(ps.front() < 200'000);
 }
 
+TEST_CASE("points with the same terms are fitted to few shapes together: what one lacks, the others say") {
+  std::mt19937 random(5);
+  constexpr std::size_t kPoints = 12, kShapes = 5;
+  const auto noisy = [&](double ns) { return ns * (0.9 + 0.2 * static_cast<double>(random() % 100) / 100); };
+  std::vector<TimedAmounts> points(kPoints);
+  const auto drawn = [&] {
+    return std::vector<std::int64_t>{1, static_cast<std::int64_t>(1 + random() % 20),
+                                     static_cast<std::int64_t>(1 + random() % 400),
+                                     static_cast<std::int64_t>(random() % 1000)};
+  };
+  const auto time_of = [](const std::vector<std::int64_t>& row) {
+    return 4000.0 + 550.0 * static_cast<double>(row[1]) + 130.0 * static_cast<double>(row[2]) +
+           8.0 * static_cast<double>(row[3]);
+  };
+  for (TimedAmounts& point : points)
+    for (std::size_t shape = 0; shape < kShapes; ++shape) {
+      point.amounts.push_back(drawn());
+      point.times_ns.push_back(noisy(time_of(point.amounts.back())));
+    }
+  const std::vector<std::vector<std::int64_t>> together = fit_alike(points);
+  REQUIRE(together.size() == kPoints);
+  double alone_error = 0, error = 0;
+  for (std::size_t i = 0; i < kPoints; ++i) {
+    const std::vector<std::int64_t> alone = fit_times(points[i].amounts, points[i].times_ns);
+    for (int trial = 0; trial < 50; ++trial) {
+      const std::vector<std::int64_t> row = drawn();
+      alone_error += std::abs(std::log(estimated_ns(alone, row) / time_of(row)));
+      error += std::abs(std::log(estimated_ns(together[i], row) / time_of(row)));
+    }
+  }
+  CHECK(error < 0.7 * alone_error);
+}
+
+TEST_CASE("a point without a shape on which a term has an amount takes the factor of points that have one") {
+  const TimedAmounts knows{.amounts = {{1, 0}, {1, 10}, {1, 20}}, .times_ns = {1000, 2000, 3000}},
+      does_not{.amounts = {{1, 0}, {1, 0}}, .times_ns = {1000, 1000}};
+  const std::vector<std::vector<std::int64_t>> ps = fit_alike({knows, does_not});
+  CHECK(static_cast<double>(ps[1][0]) == Approx(1'000'000).epsilon(1e-3));
+  CHECK(static_cast<double>(ps[1][1]) == Approx(100'000).epsilon(1e-3));
+  CHECK(ps[0] == fit_alike({knows})[0]);
+  CHECK(fit_alike({}).empty());
+}
+
 TEST_CASE("an estimate reads as a sum of durations") {
   const TimeEstimate estimate{.terms = {{4'690'000, "1"}, {553'000, "WAVES"}, {42, "M * N // 1024"}}};
   CHECK(estimate.text() == "4.69 us + 553 ns * WAVES + 42 ps * (M * N // 1024)");

@@ -33,7 +33,7 @@ __global__ void product(const scalar_t* a, const scalar_t* b, const scalar_t* bi
   }
   if (bias != nullptr) sum += float(bias[column]);
 #ifdef AK_ACTIVATION_RELU
-  sum = fmaxf(sum, 0.0f);
+  sum = sum < 0.0f ? 0.0f : sum;  // NaN stays
 #endif
 #ifdef AK_ACTIVATION_GELU
   sum *= 0.5f * erfcf(-0.70710678f * sum);
