@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "agent/seeds.h"
@@ -326,6 +327,7 @@ class SetMaking {
         continue;
       }
       candidate_ = *set;
+      chosen_.clear();
       const auto wrong = first_wrong_member(measurements, limits);
       if (!wrong) return;
       if (*wrong < choice_.members.size()) drop(choice_.members[*wrong]);
@@ -506,8 +508,7 @@ class SetMaking {
   }
 
   /// Those that the set takes: what its fallback refuses is said in a note.
-  [[nodiscard]] std::vector<Workload> shapes_of(const MemberMeasurements& measurements,
-                                                std::size_t member) const {
+  [[nodiscard]] std::vector<Workload> shapes_of(const MemberMeasurements& measurements, std::size_t member) {
     const auto is_its = [&](const AxisValues& sizes) { return member_on(measurements, sizes) == member; };
     std::vector<Workload> shapes =
         codegen::member_shapes(*run_.problem, is_its, member + 1, measurements.device().kind, axes(),
@@ -528,9 +529,13 @@ class SetMaking {
     if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all of its shapes");
   }
 
-  /// The member that the set's own launch plan names.
-  [[nodiscard]] std::size_t member_on(const MemberMeasurements& measurements, const AxisValues& sizes) const {
-    return codegen::chosen_member(candidate_, measurements.environment(sizes)).value_or(choice_.fallback);
+  /// The member that the set's own launch plan names. A corner is drawn a thousand times before it is given up, for every
+  /// member the same way, and a rule of many estimates takes longer than a draw: so it is kept.
+  [[nodiscard]] std::size_t member_on(const MemberMeasurements& measurements, const AxisValues& sizes) {
+    const auto known = chosen_.find(sizes);
+    if (known != chosen_.end()) return known->second;
+    const auto chosen = codegen::chosen_member(candidate_, measurements.environment(sizes));
+    return chosen_.emplace(sizes, chosen.value_or(choice_.fallback)).first->second;
   }
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
@@ -660,7 +665,8 @@ class SetMaking {
   std::string stop_reason_;        ///< of these searches
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
-  Candidate candidate_;  ///< the set
+  Candidate candidate_;                       ///< the set
+  std::map<AxisValues, std::size_t> chosen_;  ///< by it, of shapes asked about
   SetReport report_;
   std::vector<SetShapeRecord> regret_shapes_;
 };

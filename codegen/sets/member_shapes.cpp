@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -112,15 +111,9 @@ class MemberShapes {
   }
 
  private:
-  /// A corner is drawn a thousand times before it is given up, and asking costs more than drawing.
-  [[nodiscard]] bool is_its(const AxisValues& sizes) {
-    const auto known = asked_.find(sizes);
-    return known != asked_.end() ? known->second : asked_.emplace(sizes, is_its_(sizes)).first->second;
-  }
-
   std::optional<AxisValues> add(const HeldOutRange& range) {
     const ShapeWishes wishes{.accepts = [&](const AxisValues& sizes) {
-      return std::ranges::find(shapes_, sizes) == shapes_.end() && is_its(sizes);
+      return std::ranges::find(shapes_, sizes) == shapes_.end() && is_its_(sizes);
     }};
     const auto shape = draw_shape(problem_, range, seed_, draws_++, wishes);
     if (!shape) return std::nullopt;
@@ -141,7 +134,11 @@ class MemberShapes {
       if (beside) near.axes[name] = *beside;
       axis = between(axis, size, size).value_or(near.axes[name]);
     }
-    if (!add(exact)) add(near);
+    // As many draws in either case, so that all members ask about the same shapes.
+    if (add(exact))
+      ++draws_;
+    else
+      add(near);
   }
 
   /// By halving: between `shape` and the end of the range there is a last one, and though there may be several, it is one.
@@ -152,7 +149,7 @@ class MemberShapes {
     const auto is_its_at = [&](std::int64_t size) {
       AxisValues moved = shape;
       moved[axis] = size * step;
-      return is_its(moved);
+      return is_its_(moved);
     };
     std::int64_t own = shape.at(axis) / step,
                  other = up ? legal->second.high / step : (legal->second.low + step - 1) / step;
@@ -172,7 +169,6 @@ class MemberShapes {
   const IsItsShape& is_its_;
   std::uint64_t seed_;
   std::uint32_t draws_ = 0;
-  std::map<AxisValues, bool> asked_;
   std::vector<AxisValues> shapes_;
   std::vector<std::pair<AxisValues, const HeldOutRange*>> drawn_;
 };
