@@ -46,7 +46,7 @@
     "TILE_STEPS": "CLUSTER_TILES * STEPS if WIDE else 0",
     "ANY_WAVES": "0 if WIDE else ceil_div(ceil_div(N, 64) * ceil_div(M, 64), SM_COUNT * 4)"
   },
-  "time_terms": ["1 if WIDE else 0", "WAVES", "WAVES * STEPS", "TILE_STEPS",
+  "time_terms": ["1 if WIDE else 0", "WAVES", "WAVES * STEPS", "WAVES * STEPS if N < BN else 0", "TILE_STEPS",
                  "TILE_STEPS if (K if a_layout == 'row' else M) % 64 else 0",
                  "TILE_STEPS if (N if b_layout == 'row' else K) % 64 else 0",
                  "(M * K + K * N + M * N) // 512 if WIDE else 0", "0 if WIDE else 1", "ANY_WAVES * K"],
