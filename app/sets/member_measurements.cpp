@@ -44,6 +44,7 @@ MemberMeasurements::MemberMeasurements(const SearchRun& run, const Config& confi
     : run_(run), store_(store), stop_(stop) {
   runtime::EvaluatorOptions options = evaluator_options(run.target, config);
   if (run.one_by_one) options.max_emulators = 1;
+  options.time_baseline = false;  // members are compared with one another, on shapes drawn for that, too
   evaluator_ = runtime::make_local_evaluator(std::move(options), source_assembler());
   device_ = evaluator_->capabilities().device;
   search_ = store_.begin_search(record_of(run, set), *run.problem, device_, run.target.arch);

@@ -199,9 +199,10 @@ void DeviceSchedule::release(const EvaluationJob& job) {
 // ---- tasks
 
 // In a pool where what decides is timed.
+// Turns with a library are with a baseline of their own.
 bool DeviceSchedule::wants_baseline(const EvaluationJob& job, const DeviceLine& line) const {
   return options_.time_baseline && pool_.decides(line) && job.request.depth == Depth::time &&
-         !job.request.profile && !history(job).baseline_timed();
+         !job.request.profile && job.request.library.empty() && !history(job).baseline_timed();
 }
 
 // The job that it goes before keeps waiting.
