@@ -589,6 +589,11 @@ class SetMaking {
           fmt::format("the rule was also learned from {} drawn shapes, on which it is {:.1f} % slower than "
                       "the best point known there",
                       drawn_.size(), 100 * (choice_.drawn_ratio - 1)));
+    if (!guessed_.empty())
+      report_.notes.push_back(
+          fmt::format("by estimates it is {:.1f} % slower than the best point known on {} more shapes, where "
+                      "nothing was timed",
+                      100 * (choice_.guessed_ratio - 1), guessed_.size()));
     std::set<std::string> layouts;
     for (std::size_t i = 0; i < choice_.members.size(); ++i) {
       const KnownCandidate& member = known_[choice_.members[i]];
