@@ -40,8 +40,9 @@
     "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
     "CLUSTER": "SPLIT_K * SHARE",
     "CLUSTER_TILES": "ceil_div(M, BM) * ceil_div(N, BN * SHARE)",
-    "CLUSTERS": "CLUSTER_TILES if SPLIT_K > 1 else min(CLUSTER_TILES, SM_COUNT * PER_SM // CLUSTER)",
-    "WAVES": "ceil_div(CLUSTER_TILES, SM_COUNT * PER_SM // CLUSTER) if WIDE else 0",
+    "RESIDENT": "(SM_COUNT if CLUSTER <= 2 else SM_COUNT * 15 // 16) * PER_SM // CLUSTER",
+    "CLUSTERS": "CLUSTER_TILES if SPLIT_K > 1 else min(CLUSTER_TILES, RESIDENT)",
+    "WAVES": "ceil_div(CLUSTER_TILES, RESIDENT) if WIDE else 0",
     "STEPS": "ceil_div(K, 64 * SPLIT_K)",
     "TILE_STEPS": "CLUSTER_TILES * STEPS if WIDE else 0",
     "ANY_WAVES": "0 if WIDE else ceil_div(ceil_div(N, 64) * ceil_div(M, 64), SM_COUNT * 4)"
