@@ -635,16 +635,16 @@ class NextNormTest(unittest.TestCase):
             made = total()
             model.norm(made)
             self.assertEqual(library.calls, ["norm"])
-            self.assertIsNotNone(ops()._library.ahead._normed)
+            self.assertIsNotNone(ops()._library.ahead._kept)
             del made
-            self.assertIsNone(ops()._library.ahead._normed)
+            self.assertIsNone(ops()._library.ahead._kept)
             made = total()
             with torch.enable_grad():
                 self.assertTrue(type(norm).forward(norm, made).requires_grad)
                 norm(made)
             self.assertEqual(library.calls, ["norm"])
 
-    def test_a_norm_that_is_replaced_later_or_of_another_width_is_not_made_ahead(self) -> None:
+    def test_a_norm_that_is_replaced_later_or_does_not_fit_is_not_made_ahead(self) -> None:
         def replaced(model):
             model.layers[1].input_layernorm.forward = lambda x: x * 2
 
@@ -654,14 +654,15 @@ class NextNormTest(unittest.TestCase):
 
         self.assertEqual(self.compared(self.model(), replaced), {"add_norm": 3, "norm": 1})
         self.assertEqual(self.compared(self.model(), gone)["norm"], 2)
-        with Computed() as library:
-            model = self.model()
-            model.layers[1].input_layernorm.weight = torch.nn.Parameter(torch.ones(2 * small_models.WIDTH).bfloat16())
-            self.patched(model)
-            x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
-            with torch.no_grad():
-                model.layers[0](x, model.rotary_emb(x, torch.arange(12)[None]))
-            self.assertEqual(library.count(), {"add_norm": 1, "norm": 1})
+        for weight in (torch.ones(2 * small_models.WIDTH), torch.ones(small_models.WIDTH, device="meta")):
+            with Computed() as library:
+                model = self.model()
+                self.patched(model)
+                model.layers[1].input_layernorm.weight = torch.nn.Parameter(weight.bfloat16())
+                x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+                with torch.no_grad():
+                    model.layers[0](x, model.rotary_emb(x, torch.arange(12)[None]))
+                self.assertEqual(library.count(), {"add_norm": 1, "norm": 1})
 
     def test_copies_have_norms_of_their_own(self) -> None:
         with Computed() as library:
@@ -688,8 +689,8 @@ class NextNormTest(unittest.TestCase):
             self.patched(model)
             made = model.layers[0](x, model.rotary_emb(x, torch.arange(12)[None]))
             library.calls.clear()
-            place = ops()._library.ahead._now(model.layers[1].input_layernorm, made)
-            with unittest.mock.patch.object(type(ops()._library.ahead), "_now", lambda *given: (place[0], (0, True), *place[2:])):
+            facts = ops()._library.ahead._facts(model.layers[1].input_layernorm, made)
+            with unittest.mock.patch.object(type(ops()._library.ahead), "_facts", lambda *given: [*facts, 0, True]):
                 model.layers[1].input_layernorm(made)
             self.assertEqual(library.calls, ["norm"])
 
