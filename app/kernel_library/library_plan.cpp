@@ -2,8 +2,10 @@
 #include "app/kernel_library/library_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -31,6 +33,14 @@ std::vector<ModelStep> steps_of(const Geometry& geometry, const LibraryPlanOrder
 
 void add_device_note(LibraryPlan& plan, const OperatorTimer& timer) {
   if (!timer.note().empty()) plan.geometry.notes.push_back(timer.note());
+}
+
+void add_outside_note(LibraryPlan& plan) {
+  std::set<std::string> names;
+  for (const PlanStep& step : plan.steps) names.insert(step.step.left_out.begin(), step.step.left_out.end());
+  if (!names.empty())
+    plan.geometry.notes.push_back(
+        fmt::format("without {}, which no module of a model calls (--outside)", fmt::join(names, ", ")));
 }
 
 PlanStep timed(ModelStep step, OperatorTimer& timer) {
@@ -152,6 +162,7 @@ LibraryPlan plan_library(const LibraryPlanOrder& order, const Config& config) {
                    .steps = {}};
   add_device_note(plan, timer);
   for (ModelStep& step : steps_of(plan.geometry, order)) plan.steps.push_back(timed(std::move(step), timer));
+  add_outside_note(plan);
   return plan;
 }
 

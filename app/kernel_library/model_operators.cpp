@@ -12,6 +12,9 @@
 namespace ak::app {
 namespace {
 
+/// Whether operators that no module calls are asked for, as expressions of a kind have it.
+constexpr const char* kOutside = "outside";
+
 /// An expression's value, with the operator that needs it in messages.
 template <class T>
 T value_or_fail(Result<T> value, const Expression& expression, const std::string& where) {
@@ -66,15 +69,26 @@ bool in_phase(const OperatorEntry& entry, const ModelPhase& phase) {
   return entry.phases.empty() || std::ranges::find(entry.phases, phase.name) != entry.phases.end();
 }
 
-ModelStep step_of(const Geometry& geometry, const ModelPhase& phase, ModelStep step,
+/// Whether it would be there if what is outside of modules were asked for.
+bool is_outside(const OperatorEntry& entry, Environment environment) {
+  environment[kOutside] = std::int64_t{1};
+  return holds_here(entry.when, environment, entry.name);
+}
+
+ModelStep step_of(const Geometry& geometry, const ModelPhase& phase, ModelStep step, bool outside,
                   OperatorProblems& problems) {
   Environment environment = geometry.values;
   environment["phase"] = phase.name;
+  environment[kOutside] = std::int64_t{outside};
   environment["batch"] = step.batch;
   environment[step.length_name] = step.length;
   add_values(environment, phase.let, phase.name);
   for (const OperatorEntry& entry : geometry.kind.operators) {
-    if (!in_phase(entry, phase) || !holds_here(entry.when, environment, entry.name)) continue;
+    if (!in_phase(entry, phase)) continue;
+    if (!holds_here(entry.when, environment, entry.name)) {
+      if (is_outside(entry, environment)) step.left_out.insert(entry.name);
+      continue;
+    }
     ModelOperator line = operator_of(entry, environment, problems);
     if (line.count > 0) step.operators.push_back(std::move(line));
   }
@@ -104,7 +118,7 @@ std::vector<ModelStep> model_steps(const Geometry& geometry, const StepSizes& si
                                  .length = length,
                                  .length_name = has_context ? "context" : "prompt",
                                  .operators = {}},
-                                problems));
+                                sizes.outside, problems));
     }
   }
   return steps;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,13 @@ struct ModelStep {
   std::int64_t batch = 1, length = 1;
   std::string length_name;  ///< "prompt" or "context"
   std::vector<ModelOperator> operators;
+  std::set<std::string> left_out = {};  ///< operators that StepSizes::outside would add
 };
 
 /// What steps are asked for.
 struct StepSizes {
   std::vector<std::int64_t> batches, prompts, contexts;
+  bool outside = false;  ///< operators that no module of a model calls, too
 };
 
 /// Every phase of the model's kind for every combination of its sizes. An operator that no algorithm of the library can

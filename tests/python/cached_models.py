@@ -4,7 +4,7 @@ import math
 import types
 
 import torch
-from small_models import MLP, MergedMLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
+from small_models import MLP, GemmaRMSNorm, MergedMLP, RMSNorm, RotaryEmbedding, apply_rotary_pos_emb
 from torch import nn
 
 WIDTH, INNER, HEADS, KV_HEADS = 64, 96, 4, 2
@@ -41,7 +41,8 @@ class DynamicLayer:
         return 0 if self.keys is None else self.keys.shape[2]
 
     def get_mask_sizes(self, queries):
-        return self.get_seq_length() + queries
+        """How many keys there will be, and the position of the first."""
+        return self.get_seq_length() + queries, 0
 
     def update(self, keys, values):
         self.keys = keys if self.keys is None else torch.cat((self.keys, keys), 2)
@@ -59,7 +60,7 @@ class StaticLayer:
         return 0 if self.keys is None else self.cumulative_length
 
     def get_mask_sizes(self, queries):
-        return self.room
+        return self.room, 0
 
     def update(self, keys, values):
         if self.keys is None:
@@ -71,6 +72,56 @@ class StaticLayer:
         self.keys.index_copy_(2, positions, keys)
         self.values.index_copy_(2, positions, values)
         return self.keys, self.values
+
+
+class DynamicSlidingWindowLayer(DynamicLayer):
+    """Keeps what the window of the next query has besides the query itself."""
+
+    def __init__(self, window):
+        super().__init__()
+        self.window, self.seen = window, 0
+
+    def get_seq_length(self):
+        return self.seen
+
+    def get_mask_sizes(self, queries):
+        return min(self.seen, self.window - 1) + queries, max(self.seen - self.window + 1, 0)
+
+    def update(self, keys, values):
+        self.seen += keys.shape[2]
+        every = super().update(keys, values)
+        self.keys, self.values = (one[:, :, 1 - self.window:] for one in every)
+        return every
+
+
+class StaticSlidingWindowLayer(StaticLayer):
+    """The last keys in their order; before there are that many, those from position 0 on."""
+
+    def __init__(self, room):
+        super().__init__(room)
+        self.seen = 0
+
+    def get_mask_sizes(self, queries):
+        first = max(self.seen - self.room + 1, 0)
+        if self.seen + queries <= self.room:
+            return self.room, first
+        return min(self.seen, self.room - 1) + queries, first
+
+    def update(self, keys, values):
+        before, count = self.seen, keys.shape[2]
+        self.seen += count
+        if self.seen <= self.room:
+            return super().update(keys, values)
+        every = [keys, values]
+        if before > 0:
+            kept = slice(1, None) if before >= self.room else slice(0, before)
+            every = [torch.cat((old[:, :, kept], new), 2) for old, new in zip((self.keys, self.values), every)]
+        else:
+            super().update(keys[:, :, :self.room], values[:, :, :self.room])  # makes room
+        for old, new in zip((self.keys, self.values), every):
+            old.copy_(new[:, :, -self.room:])
+        self.cumulative_length.fill_(self.seen)
+        return (self.keys, self.values) if count == 1 and before >= self.room else every
 
 
 class Cache:
@@ -87,19 +138,31 @@ class Cache:
 
 class DynamicCache(Cache):
     def __init__(self, config):
-        super().__init__([DynamicLayer() for _ in range(config.num_hidden_layers)])
+        super().__init__([DynamicSlidingWindowLayer(config.sliding_window) if windowed(config, index) else DynamicLayer()
+                          for index in range(config.num_hidden_layers)])
 
 
 class StaticCache(Cache):
     def __init__(self, config, max_cache_len):
-        super().__init__([StaticLayer(max_cache_len) for _ in range(config.num_hidden_layers)])
+        super().__init__([StaticSlidingWindowLayer(min(config.sliding_window, max_cache_len)) if windowed(config, index)
+                          else StaticLayer(max_cache_len) for index in range(config.num_hidden_layers)])
+
+
+def windowed(config, index):
+    return config.sliding_window is not None and index not in config.full_layers
+
+
+def sizes_of(cache, queries, names):
+    """Of the first layer whose class is one of these, or of the first one."""
+    layers = [one for one in cache.layers if type(one).__name__ in names] or cache.layers
+    return layers[0].get_mask_sizes(queries)
 
 
 def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, position_ids=None, window=None):
     """True where a query sees a key; None where is_causal says it."""
     queries = inputs_embeds.shape[1]
     past = 0 if past_key_values is None else past_key_values.get_seq_length()
-    keys = queries if past_key_values is None else past_key_values.layers[0].get_mask_sizes(queries)
+    keys = queries if past_key_values is None else sizes_of(past_key_values, queries, ("StaticLayer", "DynamicLayer"))[0]
     static = past_key_values is not None and past_key_values.is_compileable
     if attention_mask is None and window is None and not static and (queries == 1 or keys == queries):
         return None
@@ -112,6 +175,21 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
     if attention_mask is not None:
         mask = mask & nn.functional.pad(attention_mask.bool(), (0, keys - attention_mask.shape[1]))[:, None, None]
     return mask
+
+
+def create_sliding_window_causal_mask(config, inputs_embeds, attention_mask, past_key_values, position_ids=None):
+    """True where a query sees a key that is less than a window away; None where is_causal says it."""
+    queries, past, (keys, first) = inputs_embeds.shape[1], 0, (inputs_embeds.shape[1], 0)
+    if past_key_values is not None:
+        past = past_key_values.get_seq_length()
+        keys, first = sizes_of(past_key_values, queries, ("StaticSlidingWindowLayer", "DynamicSlidingWindowLayer"))
+    static = past_key_values is not None and past_key_values.is_compileable
+    if attention_mask is None and not static and (queries == 1 or keys == queries) and keys < config.sliding_window:
+        return None
+    device = inputs_embeds.device
+    seen, at = torch.arange(keys, device=device)[None, :] + first, torch.arange(queries, device=device)[:, None] + past
+    mask = (seen <= at) & (seen > at - config.sliding_window)
+    return mask[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
 
 
 def create_bidirectional_mask(config, inputs_embeds, attention_mask, encoder_hidden_states=None, or_mask_function=None):
@@ -130,12 +208,14 @@ class Attention(nn.Module):
         super().__init__()
         self.config, self.layer_idx, self.head_dim, self.scaling = config, index, config.head_dim, config.scaling
         self.num_key_value_groups, self.is_causal = HEADS // KV_HEADS, config.is_causal
+        self.sliding_window = config.sliding_window if windowed(config, index) else None
         widths = [heads * config.head_dim for heads in (HEADS, KV_HEADS, KV_HEADS)]
         if config.merged:
             self.widths, self.qkv_proj = widths, nn.Linear(WIDTH, sum(widths), bias=config.bias)
         else:
             self.q_proj, self.k_proj, self.v_proj = (nn.Linear(WIDTH, one, bias=config.bias) for one in widths)
         self.o_proj = nn.Linear(HEADS * config.head_dim, WIDTH, bias=False)
+        self.q_norm, self.k_norm = (RMSNorm(config.head_dim) if config.qk_norm else nn.Identity() for _ in range(2))
 
     def projected(self, hidden_states):
         if self.config.merged:
@@ -144,13 +224,15 @@ class Attention(nn.Module):
 
     def forward(self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs):
         shape = (*hidden_states.shape[:-1], -1, self.head_dim)
-        query, key, value = (one.view(shape).transpose(1, 2) for one in self.projected(hidden_states))
+        query, key, value = (one.view(shape) for one in self.projected(hidden_states))
+        query, key, value = (one.transpose(1, 2) for one in (self.q_norm(query), self.k_norm(key), value))
         cos, sin = position_embeddings
         query, key = apply_rotary_pos_emb(query, key, cos, sin)
         if past_key_values is not None:
             key, value = past_key_values.layers[self.layer_idx].update(key, value)
         function = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, None)
-        output, _ = function(self, query, key, value, attention_mask, dropout=0.0, scaling=self.scaling, **kwargs)
+        output, _ = function(self, query, key, value, attention_mask, dropout=0.0, scaling=self.scaling,
+                             sliding_window=self.sliding_window, **kwargs)
         return self.o_proj(output.reshape(*hidden_states.shape[:-1], -1))
 
 
@@ -190,11 +272,34 @@ class DropoutLayer(DecoderLayer):
         return residual + self.resid_mlp_dropout(hidden_states)
 
 
+class NormedLayer(DecoderLayer):
+    """As Gemma 2 has it: norms of what attention and the feed-forward give, too."""
+
+    def __init__(self, config, index):
+        super().__init__(config, index)
+        self.mlp.act_fn = nn.GELU(approximate="tanh")
+        self.input_layernorm, self.post_attention_layernorm = GemmaRMSNorm(WIDTH), GemmaRMSNorm(WIDTH)
+        self.pre_feedforward_layernorm, self.post_feedforward_layernorm = GemmaRMSNorm(WIDTH), GemmaRMSNorm(WIDTH)
+
+    def forward(self, hidden_states, **kwargs):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states = self.self_attn(hidden_states, **kwargs)
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = residual + hidden_states
+        residual = hidden_states
+        hidden_states = self.pre_feedforward_layernorm(hidden_states)
+        hidden_states = self.mlp(hidden_states)
+        hidden_states = self.post_feedforward_layernorm(hidden_states)
+        hidden_states = residual + hidden_states
+        return hidden_states
+
+
 class Model(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config, self.embed_tokens = config, nn.Embedding(100, WIDTH)
-        layer = DropoutLayer if config.merged else DecoderLayer
+        layer = DropoutLayer if config.merged else NormedLayer if config.post_norms else DecoderLayer
         self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
         self.norm, self.rotary_emb = RMSNorm(WIDTH), RotaryEmbedding(config.head_dim)
 
@@ -204,8 +309,12 @@ class Model(nn.Module):
         position_ids = (torch.arange(input_ids.shape[1], device=input_ids.device) + past)[None]
         mask = self.mask_of(hidden_states, attention_mask, past_key_values, position_ids)
         position_embeddings = self.rotary_emb(hidden_states, position_ids)
+        near = None if self.config.sliding_window is None else create_sliding_window_causal_mask(
+            config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask, past_key_values=past_key_values,
+            position_ids=position_ids)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, position_embeddings=position_embeddings, attention_mask=mask,
+            hidden_states = layer(hidden_states, position_embeddings=position_embeddings,
+                                  attention_mask=mask if layer.self_attn.sliding_window is None else near,
                                   past_key_values=past_key_values, position_ids=position_ids, **kwargs)
         return self.norm(hidden_states)
 
@@ -229,9 +338,12 @@ class CausalLM(nn.Module):
 
 
 def config(head_dim=64, **options):
-    """bias: of queries, keys and values, as Qwen2 has; merged: they come from one product, gate and up from another, as in Phi-3."""
+    """bias: of queries, keys and values, as Qwen2 has; merged: they come from one product, gate and up from another, as in Phi-3;
+    sliding_window: of all layers, as in Mistral, but for full_layers; qk_norm: as Qwen3 has it; post_norms: as Gemma 2 does.
+    """
     return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True, "mask": {},
-                                    "captured": False, "bias": False, "merged": False, "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
+                                    "captured": False, "sliding_window": None, "full_layers": (), "bias": False, "merged": False, "qk_norm": False, "post_norms": False,
+                                    "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
 
 
 def model(**options):

@@ -52,6 +52,7 @@ KERNELS = {
     "tanh_gelu": ("activation", "activation.cu", {"function": "gelu_tanh"}),
     "lookup": ("embedding_lookup", "lookup_rows.cu", {"long_index": True}),
     "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
+    "windowed_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True, "window": 16}),
     "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
     "in_pages": ("attention_decode", "decode_split.cu", {"head_dim": 64, "paged": True}),
@@ -145,11 +146,11 @@ class PatchTest(unittest.TestCase):
 
     def test_a_patched_model_computes_the_same_with_kernels(self) -> None:
         expected = {
-            # Of two layers: two norms each, the second with the sum before it, and one behind all.
-            "llama": {"add_norm": 2, "lookup": 1, "mlp": 2, "norm": 3, "product": 11, "rope": 2},
-            "qwen": {"add_norm": 2, "biased": 6, "lookup": 1, "mlp": 2, "norm": 3, "product": 5, "rope": 2},
-            "phi": {"add_norm": 2, "gated": 2, "lookup": 1, "norm": 3, "product": 13, "rope": 2},
-            "gemma": {"add_norm": 2, "lookup": 1, "norm": 3, "product": 11, "rope": 2, "tanh_mlp": 2},
+            # Of two layers: two norms each and one behind all, of which the first has no sum before it.
+            "llama": {"add_norm": 4, "lookup": 1, "mlp": 2, "norm": 1, "product": 11, "rope": 2},
+            "qwen": {"add_norm": 4, "biased": 6, "lookup": 1, "mlp": 2, "norm": 1, "product": 5, "rope": 2},
+            "phi": {"add_norm": 4, "gated": 2, "lookup": 1, "norm": 1, "product": 13, "rope": 2},
+            "gemma": {"add_norm": 4, "lookup": 1, "norm": 1, "product": 11, "rope": 2, "tanh_mlp": 2},
             "bert": {"add_mean_norm": 4, "biased": 8, "lookup": 1, "mean_norm": 2},
         }
         for name, calls in expected.items():
@@ -210,7 +211,7 @@ class PatchTest(unittest.TestCase):
         for norm in models[1].modules():
             if isinstance(norm, torch.nn.LayerNorm):
                 norm.eps = 0.5
-        for model, names in zip(models, ({"add_norm": 2, "norm": 3}, {"add_mean_norm": 4, "mean_norm": 2})):
+        for model, names in zip(models, ({"add_norm": 4, "norm": 1}, {"add_mean_norm": 4, "mean_norm": 2})):
             with Computed() as library:
                 want = logits(model)
                 self.patched(model, kinds=("norm", "residual_norm"))
@@ -254,7 +255,7 @@ class PatchTest(unittest.TestCase):
 
             model.layers[1].mlp.gate_proj = Adapter(model.layers[1].mlp.gate_proj)
             got = logits(model)
-            self.assertEqual((heard, library.count()), (["up", "norm"], {"add_norm": 1}))
+            self.assertEqual((heard, library.count()), (["up", "norm"], {"add_norm": 3}))
             ops().unpatch(model)
             self.close(got, logits(model))
 
@@ -310,7 +311,7 @@ class PatchTest(unittest.TestCase):
                 self.patched(model, kinds=("residual_norm", "rope"))
                 called.clear()
                 self.close(logits(model), want)
-                self.assertEqual(library.count(), {"add_norm": 2, "rope": 2})
+                self.assertEqual(library.count(), {"add_norm": 4, "rope": 2})
                 self.assertEqual(called, ["DecoderLayer"] * 2 + ["Attention"] * 2 + ["DecoderLayer"] * 2 + ["Attention"] * 2)
         finally:
             for kind, forward in zip(kinds, plain):
@@ -452,6 +453,248 @@ class PatchTest(unittest.TestCase):
             self.assertEqual(library.count(), {"rope": 2})
 
 
+class TupleLayer(small_models.DecoderLayer):
+    """As earlier versions give it: a tuple, perhaps with more."""
+
+    def forward(self, hidden_states, position_embeddings=None, more=False):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states = self.self_attn(hidden_states, position_embeddings)
+        hidden_states = residual + hidden_states
+        residual = hidden_states
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = self.mlp(hidden_states)
+        hidden_states = residual + hidden_states
+        outputs = (hidden_states,)
+        if more:
+            outputs += (residual,)
+        return outputs
+
+
+class TupleModel(small_models.Model):
+    def forward(self, input_ids):
+        hidden_states = self.embed_tokens(input_ids)
+        angles = self.rotary_emb(hidden_states, torch.arange(input_ids.shape[1])[None])
+        every = ()
+        for layer in self.layers[: len(self.layers)]:
+            every += (hidden_states,)
+            layer_outputs = layer(hidden_states, angles, more=True)
+            hidden_states = layer_outputs[0]
+        hidden_states = self.norm(hidden_states)
+        self.every = every + (hidden_states,)
+        return self.lm_head(hidden_states)
+
+
+class ScaledLayer(small_models.DecoderLayer):
+    """What it gives is no sum."""
+
+    def forward(self, hidden_states, position_embeddings=None):
+        return 0.5 * super().forward(hidden_states, position_embeddings)
+
+
+class ClampedLayer(TupleLayer):
+    def forward(self, hidden_states, position_embeddings=None, more=False):
+        residual = hidden_states
+        hidden_states = residual + self.self_attn(self.input_layernorm(hidden_states), position_embeddings)
+        residual = hidden_states
+        hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states = residual + self.mlp(hidden_states)
+        if hidden_states.dtype is torch.bfloat16:
+            hidden_states = hidden_states.clamp(-2, 2)
+        return hidden_states
+
+
+class SkippingModel(small_models.Model):
+    """Its loop is none that is known."""
+
+    def forward(self, input_ids):
+        hidden_states = self.embed_tokens(input_ids)
+        angles, at = self.rotary_emb(hidden_states, torch.arange(input_ids.shape[1])[None]), 0
+        while at < len(self.layers):
+            hidden_states, at = self.layers[at](hidden_states, angles), at + 1
+        return self.lm_head(self.norm(hidden_states))
+
+
+class NextNormTest(unittest.TestCase):
+    """The sum at the end of a layer and the norm of what comes behind it as one operator."""
+
+    JOINED, APART = {"add_norm": 4, "norm": 1}, {"add_norm": 2, "norm": 3}
+
+    def model(self, layer=None, whole=None, **options):
+        model = small_models.model(**options)
+        model.__class__ = whole or type(model)
+        for one in model.layers:
+            one.__class__ = layer or type(one)
+        return model
+
+    def patched(self, model):
+        return ops().patch(model, kinds=("norm", "residual_norm"))
+
+    def compared(self, model, change=lambda model: None, run=logits):
+        """Calls of a patched model that computes what it did; change is made before and after."""
+        with Computed() as library:
+            self.patched(model)
+            change(model)
+            got = run(model)
+            calls = library.count()
+            ops().unpatch(model)
+            want = run(model)
+        self.assertLess((got.double() - want.double()).abs().max(), 0.03 * want.double().abs().max())
+        return calls
+
+    def test_what_layers_give_may_be_the_first_of_several(self) -> None:
+        self.assertEqual(self.compared(self.model()), self.JOINED)
+        model = self.model(TupleLayer, TupleModel)
+        self.assertEqual(self.compared(model), self.JOINED)
+        with Computed() as library:
+            logits(model)
+            want = model.every
+            self.patched(model)
+            logits(model)
+            self.assertEqual(library.count(), self.JOINED)
+            for got, one in zip(model.every, want):  # sums, and not their norms
+                self.assertLess((got - one).double().abs().max(), 0.03 * one.double().abs().max())
+
+    def test_where_it_is_not_known_what_comes_behind_a_layer_its_sum_stays(self) -> None:
+        self.assertEqual(self.compared(self.model(whole=SkippingModel)), self.APART)
+        self.assertEqual(self.compared(self.model(ScaledLayer)), {"norm": 5})
+        self.assertEqual(self.compared(self.model(ClampedLayer)), self.APART)
+        model = self.model()
+        model.norm = torch.nn.LayerNorm(small_models.WIDTH).bfloat16()
+        self.assertEqual(self.compared(model), {"add_mean_norm": 1, "add_norm": 3, "norm": 1})
+        model.norm = torch.nn.Identity()
+        self.assertEqual(self.compared(model), {"add_norm": 3, "norm": 1})
+
+    def test_hooks_of_layers_and_norms_see_and_change_what_they_always_do(self) -> None:
+        def twice(*given):
+            return 2 * given[-1]
+
+        def in_place(*given):
+            given[-1].mul_(2)
+
+        def norms(model):
+            model.layers[1].input_layernorm.register_forward_hook(twice)
+            model.norm.register_forward_pre_hook(lambda module, given: (2 * given[0],))
+
+        for hook, calls in ((twice, {"add_norm": 4, "norm": 3}), (in_place, {"add_norm": 4, "norm": 3})):
+            for guard in (torch.no_grad, torch.inference_mode):
+                def changed(model):
+                    for layer in model.layers:
+                        layer.register_forward_hook(hook)
+
+                def run(model):
+                    with guard():
+                        return model(TOKENS)
+
+                with self.subTest(hook=hook.__name__, guard=guard.__name__):
+                    self.assertEqual(self.compared(self.model(), changed, run), calls)
+        self.assertEqual(self.compared(self.model(), norms), {"add_norm": 4, "norm": 2})
+        seen = []
+        with Computed():
+            model = self.model()
+            self.patched(model)
+            model.layers[1].input_layernorm.register_forward_hook(lambda module, given, y: seen.append((given[0], y)))
+            logits(model)
+            (total, normed), = seen
+            self.assertLess((normed - type(model.norm).forward(model.layers[1].input_layernorm, total)).abs().max(), 0.05)
+
+    def test_in_inference_mode_norms_are_made_ahead_too(self) -> None:
+        def run(model):
+            with torch.inference_mode():
+                return model(TOKENS)
+
+        for norm in (small_models.RMSNorm, small_models.GemmaRMSNorm):
+            self.assertEqual(self.compared(self.model(norm=norm), run=run), self.JOINED)
+
+    def test_a_norm_is_made_ahead_for_the_call_that_follows_alone(self) -> None:
+        model = self.model()
+        x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+        with Computed() as library, torch.no_grad():
+            self.patched(model)
+            angles = model.rotary_emb(x, torch.arange(12)[None])
+            norm = model.layers[1].input_layernorm
+
+            def total():
+                made = model.layers[0](x, angles)
+                library.calls.clear()
+                return made
+
+            def own(change):
+                """Whether the norm computes itself after a change."""
+                made = total()
+                change(made)
+                norm(made)
+                return library.calls == ["norm"]
+
+            self.assertFalse(own(lambda made: None))
+            self.assertTrue(own(norm))  # the second time
+            self.assertTrue(own(lambda made: made.add_(0)))
+            self.assertTrue(own(lambda made: norm.weight.mul_(1)))
+            norm(total().clone())
+            self.assertEqual(library.calls, ["norm"])
+            made = total()
+            model.norm(made)
+            self.assertEqual(library.calls, ["norm"])
+            self.assertIsNotNone(ops()._library.ahead._kept)
+            del made
+            self.assertIsNone(ops()._library.ahead._kept)
+            made = total()
+            with torch.enable_grad():
+                self.assertTrue(type(norm).forward(norm, made).requires_grad)
+                norm(made)
+            self.assertEqual(library.calls, ["norm"])
+
+    def test_a_norm_that_is_replaced_later_or_does_not_fit_is_not_made_ahead(self) -> None:
+        def replaced(model):
+            model.layers[1].input_layernorm.forward = lambda x: x * 2
+
+        def gone(model):
+            model.layers[1] = torch.nn.Identity()
+            model.layers[1].forward = lambda x, angles: x
+
+        self.assertEqual(self.compared(self.model(), replaced), {"add_norm": 3, "norm": 1})
+        self.assertEqual(self.compared(self.model(), gone)["norm"], 2)
+        for weight in (torch.ones(2 * small_models.WIDTH), torch.ones(small_models.WIDTH, device="meta")):
+            with Computed() as library:
+                model = self.model()
+                self.patched(model)
+                model.layers[1].input_layernorm.weight = torch.nn.Parameter(weight.bfloat16())
+                x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+                with torch.no_grad():
+                    model.layers[0](x, model.rotary_emb(x, torch.arange(12)[None]))
+                self.assertEqual(library.count(), {"add_norm": 1, "norm": 1})
+
+    def test_copies_have_norms_of_their_own(self) -> None:
+        with Computed() as library:
+            model = self.model()
+            self.patched(model)
+            other = copy.deepcopy(model)
+            self.assertIs(other.layers[0]._alphakernel["next"], other.layers[1].input_layernorm)
+            self.assertIs(other.layers[1]._alphakernel["next"], other.norm)
+            logits(other)
+            self.assertEqual(library.count(), self.JOINED)
+
+    def test_without_an_operator_for_norms_alone_those_behind_sums_are_joined(self) -> None:
+        with Computed() as library:
+            model = self.model()
+            answer = ops().patch(model, kinds="residual_norm")
+            self.assertEqual(answer["served"], {f"layers.{i}": ["residual_norm"] for i in range(2)})
+            logits(model)
+            self.assertEqual(library.count(), {"add_norm": 4})
+
+    def test_a_graph_does_not_take_what_was_made_outside_of_it(self) -> None:
+        model = self.model()
+        x = torch.randn(2, 12, small_models.WIDTH).bfloat16()
+        with Computed() as library, torch.no_grad():
+            self.patched(model)
+            made = model.layers[0](x, model.rotary_emb(x, torch.arange(12)[None]))
+            library.calls.clear()
+            facts = ops()._library.ahead._facts(model.layers[1].input_layernorm, made)
+            with unittest.mock.patch.object(type(ops()._library.ahead), "_facts", lambda *given: [*facts, 0, True]):
+                model.layers[1].input_layernorm(made)
+            self.assertEqual(library.calls, ["norm"])
+
+
 def texts_of_a_cache(model, cache, tokens=(12, 1, 1, 3, 9)):
     """Logits of texts that are read one behind the other."""
     got = []
@@ -550,10 +793,6 @@ class ActivationTest(unittest.TestCase):
         self.assertEqual(launched(code), f"{names}\n{sorted(names + ['tanh_gelu'])}\n")
 
 
-# Operators of plans that are no module's: of caches, of what is around a model, of sums in a forward.
-NOBODYS = {"kv_cache_append", "softmax", "sampling", "embedding_sum", "pooling"}
-
-
 class PlanTest(unittest.TestCase):
     """A library of a plan's operators serves the modules of the model that the plan is for, and has no other operators."""
 
@@ -565,14 +804,14 @@ class PlanTest(unittest.TestCase):
                "max_position_embeddings": encoder_models.PLACES, "layer_norm_eps": 1e-12}
     ROWS = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, small_models.RMSNorm)
 
-    def planned(self, config):
-        """The rows of the operators that are modules'."""
+    def planned(self, config, prompt=12, context=32):
+        """The rows of a plan of 2 sequences."""
         path = os.path.join(WORK.name, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**config, "dtype": "bfloat16"}, file)
-        run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", "12", "--context", "32", "--json"],
-                             stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
-        return [row for row in json.loads(run.stdout)["operators"] if row["operator"] not in NOBODYS]
+        run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", str(prompt), "--context", str(context),
+                              "--json"], stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+        return json.loads(run.stdout)["operators"]
 
     @contextlib.contextmanager
     def library_of(self, rows):
@@ -601,18 +840,23 @@ class PlanTest(unittest.TestCase):
                 rest.append(path)
             if name in ("MLP", "MergedMLP", "FFN", "Intermediate") and path not in joined:
                 rest.append(path)
-            if name in ("DecoderLayer", "DropoutLayer", "DistilLayer", "Output") and "residual_norm" not in served.get(path, ()):
+            if name in ("DecoderLayer", "DropoutLayer", "NormedLayer", "DistilLayer", "Output") and "residual_norm" not in served.get(path, ()):
                 rest.append(path)
         return rest
 
-    def called(self, library, found, row, number):
-        """Whether a call had the row's sizes. A table of angles is as long as the caller makes it, and norms take all tokens."""
-        free = {"P"} | ({"M"} if row["operator"] == "last_norm" else set())
-        return any(name == found[number].name and all(sizes[axis] == size for axis, size in row["axes"].items() if axis not in free)
-                   for name, sizes in zip(library.calls, library.sizes))
+    def calls(self, library, found, rows):
+        """{operator and sizes: (calls that the plan has, calls that there were)}"""
+        expected = {}
+        for number, row in enumerate(rows):
+            # A table of angles is as long as the caller makes it.
+            key = found[number].name, *sorted((axis, size) for axis, size in row["axes"].items() if axis != "P")
+            expected[key] = expected.get(key, 0) + row["count"]
+        return {(name, *axes): (count, sum(one == name and all(sizes[axis] == size for axis, size in axes)
+                                           for one, sizes in zip(library.calls, library.sizes)))
+                for (name, *axes), count in expected.items()}
 
-    def agree(self, config, model, run):
-        rows = self.planned(config)
+    def agree(self, config, model, run, *lengths):
+        rows = self.planned(config, *lengths)
         with self.library_of(rows) as (library, found), torch.no_grad():
             want = run(model)
             answer = ops().patch(model, kinds=all_kinds())
@@ -621,16 +865,29 @@ class PlanTest(unittest.TestCase):
             got = run(model)
             for one, other in zip(got, want):
                 self.assertLess((one - other).double().abs().max(), 0.05 * other.double().abs().max())
-            self.assertEqual([row["operator"] for number, row in enumerate(rows) if not self.called(library, found, row, number)], [])
+            self.assertEqual({key: two for key, two in self.calls(library, found, rows).items() if two[0] != two[1]}, {})
 
     def test_decoders_call_what_their_plan_has(self) -> None:
         def run(model):
             cache = cached_models.StaticCache(model.config, 32)
             return [model(tokens, past_key_values=cache, logits_to_keep=1).logits for tokens in (TOKENS, TOKENS[:, :1])]
 
-        for kind, options in (("llama", {}), ("qwen2", {"bias": True}), ("phi3", {"merged": True})):
+        for kind, options in (("llama", {}), ("qwen2", {"bias": True}), ("qwen3", {"qk_norm": True}), ("phi3", {"merged": True})):
             with self.subTest(kind):
                 self.agree({"model_type": kind, **self.DECODER}, cached_models.model(**options), run)
+
+    def test_layers_with_a_window_call_what_their_plan_has(self) -> None:
+        tokens = torch.arange(48).view(2, 24) * 7 % 100
+        for cache, room in ((lambda config: cached_models.StaticCache(config, 32), 32), (cached_models.DynamicCache, 25)):
+            for kind, options in (("mistral", {}), ("phi3", {"merged": True}), ("gemma2", {"full_layers": (1,), "post_norms": True})):
+                def run(model):
+                    kept = cache(model.config)
+                    return [model(one, past_key_values=kept, logits_to_keep=1).logits for one in (tokens, tokens[:, :1])]
+
+                with self.subTest(kind):
+                    act = {"hidden_activation": "gelu_pytorch_tanh"} if kind == "gemma2" else {}
+                    self.agree({"model_type": kind, "sliding_window": 16, **self.DECODER, **act},
+                               cached_models.model(sliding_window=16, **options), run, 24, room)
 
     def test_encoders_call_what_their_plan_has(self) -> None:
         for kind, model in (("bert", encoder_models.bert()), ("distilbert", encoder_models.distilbert())):
@@ -647,7 +904,7 @@ class PlanTest(unittest.TestCase):
             model(TOKENS)
             self.assertEqual(answer["left"], {f"layer.{i}.intermediate": "the library has no linear of torch.bfloat16 with gelu_tanh"
                                               for i in range(2)})
-            self.assertTrue(all(self.called(library, found, row, number) for number, row in enumerate(rows)))
+            self.assertEqual([key for key, two in self.calls(library, found, rows).items() if two[0] != two[1]], [])
 
 
 class AttentionTest(unittest.TestCase):
@@ -715,6 +972,36 @@ class AttentionTest(unittest.TestCase):
                 ops().unpatch(model)
                 padded["past_key_values"] = static(model.config)
                 self.assertTrue(torch.equal(got, model(TOKENS, **padded).logits))
+
+    def test_windows_of_layers_are_seen(self) -> None:
+        def static(config):
+            return cached_models.StaticCache(config, 64)
+
+        prompt, token, window = ["whole_prompt"] * 2, ["next_token"] * 2, ["windowed_prompt"] * 2
+        # Within the window; beyond it, where several tokens behind a full cache each see others.
+        for cache in (static, cached_models.DynamicCache):
+            self.assertEqual(self.compared(cache, (12, 1, 1), sliding_window=16), prompt + 2 * token)
+            self.assertEqual(self.compared(cache, (20, 1, 1, 3), sliding_window=16), window + 2 * token)
+            self.assertEqual(self.compared(cache, (14, 1, 1, 1, 1), sliding_window=16), prompt + 4 * token)
+            mixed = self.compared(cache, (20, 1), sliding_window=16, full_layers=(1,))
+            self.assertEqual(mixed, ["windowed_prompt", "whole_prompt"] + token)
+        # How many keys lie in a static cache is known on the GPU alone.
+        self.assertEqual(self.compared(cached_models.DynamicCache, (12, 9, 11), sliding_window=16), prompt + window + window)
+        self.assertEqual(self.compared(static, (12, 9), sliding_window=16), prompt)
+        # No kernel has this window, and a cache without windows has keys that it hides.
+        self.assertEqual(self.compared(static, (20, 1), sliding_window=18), token)
+
+        def every_key(config):
+            cache = cached_models.DynamicCache(config)
+            cache.layers = [cached_models.DynamicLayer() for _ in cache.layers]
+            return cache
+
+        self.assertEqual(self.compared(every_key, (12, 1, 9, 1), sliding_window=16), prompt + token + window)
+
+        def windowed(config):
+            return cached_models.StaticCache(cached_models.config(sliding_window=16), 64)
+
+        self.assertEqual(self.compared(windowed, (20, 1), sliding_window=16, full_layers=(0, 1)), [])
 
     def test_caches_that_nobody_knows_are_the_models_own(self) -> None:
         class RollingLayer(cached_models.StaticLayer):

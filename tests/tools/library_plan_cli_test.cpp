@@ -2,6 +2,7 @@
 // From a model's sizes to its operators and what the library would change, as a user meets it.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -164,6 +165,10 @@ TEST_CASE("kinds of models differ in their operators") {
   const Json windowed = planned(box, mistral.dump(), {"--prompt", "2048"});
   CHECK(operator_of(windowed, "prefill", "attention_windowed")["params"]["window"] == 512);
   CHECK(operator_of(windowed, "decode", "attention_windowed")["axes"]["S"] == 512);
+  mistral["sliding_window"] = 2047;  // as Phi-3 mini has it
+  mistral["model_type"] = "phi3";
+  CHECK(others(planned(box, mistral.dump(), {"--prompt", "4096"})) ==
+        std::vector<std::string>{"attention_windowed"});
 }
 
 TEST_CASE("a plan has the linear layers and the attention that a model's modules call") {
@@ -190,6 +195,40 @@ TEST_CASE("a plan has the linear layers and the attention that a model's modules
   CHECK(operator_of(biased, "decode", "mlp_gate_up")["axes"]["N"] == 256);
   CHECK(operator_of(biased, "decode", "mlp_gate_up")["count"] == 4);
   CHECK(others(biased) == std::vector<std::string>{"mlp_gate", "mlp_gate"});
+}
+
+TEST_CASE("what no module of a model calls is in a plan where it is asked for") {
+  Sandbox box;
+  const auto names = [&](const char* model, const std::vector<std::string>& more = {}) {
+    std::set<std::string> found;
+    const Json plan = planned(box, model, more);
+    for (const Json& row : plan["operators"]) found.insert(row["operator"]);
+    return std::pair(found, plan["notes"].dump());
+  };
+  const auto added = [&](const char* model) {
+    const auto [without, note] = names(model);
+    std::set<std::string> more = names(model, {"--outside"}).first;
+    for (const std::string& name : without) CHECK(more.erase(name) == 1);
+    for (const std::string& name : more) CHECK(note.find(name) != std::string::npos);
+    return more;
+  };
+  CHECK(added(kTiny) == std::set<std::string>{"kv_cache_append", "sampling", "softmax"});
+  CHECK(added(kBertBase) == std::set<std::string>{"embedding_sum", "pooling"});
+  CHECK(names(kTiny, {"--outside"}).second == "[]");
+  const ProgramResult text = box.run({"library", "plan", box.write("tiny.json", kTiny)});
+  CHECK(text.out.find("without kv_cache_append, sampling, softmax, which no module of a model calls "
+                      "(--outside)") != std::string::npos);
+}
+
+TEST_CASE("attention with a soft cap is planned where operators that no module calls are asked for") {
+  Sandbox box;
+  Json gemma = parse_json(kTiny);
+  gemma.update(Json{{"model_type", "gemma2"}, {"attn_logit_softcapping", 50}, {"sliding_window", 512}});
+  CHECK(others(planned(box, gemma.dump(), {"--prompt", "64"})) ==
+        std::vector<std::string>{"attention", "attention_windowed", "attention", "attention_windowed"});
+  const Json asked = planned(box, gemma.dump(), {"--prompt", "64", "--outside"});
+  CHECK(operator_of(asked, "prefill", "attention")["params"]["softcap"] == 50);
+  CHECK(others(asked) == std::vector<std::string>{"attention", "attention_windowed"});
 }
 
 TEST_CASE("an encoder has one phase, and in float32 an attention that the library does not have") {
@@ -249,7 +288,7 @@ TEST_CASE("times that were measured on the device for the shape count, and say s
               .exit_code == 0);
   REQUIRE(box.run({"best", "export", "--output", best}).exit_code == 0);
   const auto softmax = [&] {
-    return operator_of(planned(box, kTiny, {"--best", best}), "decode", "softmax")["library"];
+    return operator_of(planned(box, kTiny, {"--best", best, "--outside"}), "decode", "softmax")["library"];
   };
   CHECK(softmax()["source"] == "predicted");  // a cost of the CPU device is no time
   Json points = parse_json(read_file(best));
@@ -262,8 +301,8 @@ TEST_CASE("times that were measured on the device for the shape count, and say s
   CHECK(measured["source"] == "measured");
   CHECK(measured["us"] == 4.25);
   CHECK(measured["variant"]["template"].get<std::string>().starts_with("softmax"));
-  const Json elsewhere =
-      operator_of(planned(box, kTiny, {"--best", best, "--arch", "h100"}), "decode", "softmax")["library"];
+  const Json elsewhere = operator_of(planned(box, kTiny, {"--best", best, "--arch", "h100", "--outside"}),
+                                     "decode", "softmax")["library"];
   CHECK(elsewhere["source"] == "predicted");
 }
 

@@ -61,7 +61,7 @@ struct PlanFlags {
   [[nodiscard]] bool sizes_given() const {
     const app::StepSizes& sizes = order.sizes;
     return !sizes.batches.empty() || !sizes.prompts.empty() || !sizes.contexts.empty() || !kind.empty() ||
-           !order.model.dtype.empty() || !order.model.quantisation.empty();
+           !order.model.dtype.empty() || !order.model.quantisation.empty() || sizes.outside;
   }
 };
 
@@ -85,6 +85,8 @@ void declare(CLI::App& app, PlanFlags& flags) {
   app.add_option("--dtype", order.model.dtype, "element type, instead of what the model says");
   app.add_option("--quantisation", order.model.quantisation,
                  "of weights, instead of what the model says: none, fp8, int8, int4, int8_weights");
+  app.add_flag("--outside", order.sizes.outside,
+               "operators that no module of a model calls, too: appending to caches, sampling, pooling");
   app.add_option("--kind", flags.kind,
                  "a file that says how sizes become operators (default: by model_type)");
   app.add_option(
@@ -104,7 +106,7 @@ app::LibraryPlan planned(PlanFlags& flags, const app::Config& config) {
     if (flags.sizes_given())
       fail(ExitCode::usage,
            "{}: a PyTorch file has its own sizes and types: --batch, --prompt, --context, --dtype, "
-           "--quantisation and --kind are for files of sizes",
+           "--quantisation, --kind and --outside are for files of sizes",
            flags.model);
     return app::plan_traced_library(flags.model, order.times, runtime::find_python(app::named_python(config)),
                                     config);
