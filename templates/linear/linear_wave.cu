@@ -2,7 +2,7 @@
 {
   "tunables": {
     "BM": {"values": [64, 128, 192, 256], "default": 128},
-    "BN": {"values": [32, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 144, 160, 192, 256], "default": 128},
+    "BN": {"values": [32, 40, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 144, 160, 192, 224, 256], "default": 128},
     "DEPTH": {"values": [1, 2], "default": 1},
     "X_STAGES": {"values": [2, 3, 4, 6, 8], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4], "default": 1},
@@ -12,15 +12,18 @@
   },
   "starts": [
     {"BN": 88},
-    {"BN": 88, "ACROSS": 1},
     {"ACROSS": 1},
-    {"BN": 88, "ACROSS": 4},
+    {"BN": 88, "ACROSS": 1},
+    {"BN": 144, "ACROSS": 4},
+    {"BN": 96, "ACROSS": 4},
+    {"BM": 64, "BN": 88, "ACROSS": 1},
+    {"BM": 64, "BN": 32, "DEPTH": 2, "ACROSS": 1},
     {"BM": 64, "BN": 64, "SPLIT_K": 2, "ACROSS": 1}
   ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
-    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 48 <= (255 if BM == 64 else 200 if BM == 128 else 128 if BM == 192 else 104)",
+    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
     "CLUSTER <= 8",
     "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
     "LEFT // (DEPTH * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
@@ -35,8 +38,8 @@
     "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
     "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
-    "STEPS": "WAVES * ceil_div(K, (64 * DEPTH) * SPLIT_K)",
-    "TILE_STEPS": "TILES * ceil_div(K, (64 * DEPTH))",
+    "STEPS": "WAVES * ceil_div(K, 64 * DEPTH * SPLIT_K)",
+    "TILE_STEPS": "TILES * ceil_div(K, 64 * DEPTH)",
     "KILOBYTES": "(M * K + K * N + M * N) // 512"
   },
   "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "KILOBYTES", "1 if PACK else 0", "KILOBYTES if PACK else 0"],
@@ -70,10 +73,10 @@
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = activation(x W^T + bias) on Hopper's matrix units where reading the weights is all of the time: one wave of blocks
-// that have BN lines of the weights each, any multiple of 8, so that all SMs have the same share, and all BM rows of x
-// (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other, DOWN the weights, SPLIT_K
-// share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
+// y = activation(x W^T + bias) on Hopper's matrix units where reading the weights is all of the time: one wave of
+// blocks that have BN lines of the weights each, any multiple of 8, so that all SMs have the same share, and all BM
+// rows of x (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other, DOWN the
+// weights, SPLIT_K share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -11,17 +11,18 @@
     "HINTS": {"values": [0, 1, 2], "default": 1}
   },
   "starts": [
+    {"BN": 80, "X_STAGES": 4, "ACROSS": 2},
     {"BM": 64, "SPLIT_K": 1, "DOWN": 2},
+    {"BN": 160, "X_STAGES": 4, "SPLIT_K": 4},
+    {"BM": 64, "BN": 80, "SPLIT_K": 1, "ACROSS": 2, "DOWN": 2},
     {"ACROSS": 2},
-    {"BN": 32, "SPLIT_K": 1, "ACROSS": 2},
-    {"BM": 64, "SPLIT_K": 1, "ACROSS": 2, "DOWN": 2},
+    {"DEPTH": 2, "X_STAGES": 3},
     {"BN": 128, "SPLIT_K": 4},
-    {"BM": 64, "SPLIT_K": 1, "ACROSS": 2},
-    {"BN": 128, "SPLIT_K": 1}
+    {"BM": 64, "BN": 32, "DEPTH": 2, "X_STAGES": 4, "SPLIT_K": 1}
   ],
   "constraints": [
     "ARCH == 90",
-    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 48 <= (255 if BM == 64 else 200 if BM == 128 else 128 if BM == 192 else 104)",
+    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
     "CLUSTER <= 8",
     "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
     "LEFT // (DEPTH * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
@@ -36,8 +37,8 @@
     "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
     "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
-    "STEPS": "WAVES * ceil_div(K, (128 * DEPTH) * SPLIT_K)",
-    "TILE_STEPS": "TILES * ceil_div(K, (128 * DEPTH))",
+    "STEPS": "WAVES * ceil_div(K, 128 * DEPTH * SPLIT_K)",
+    "TILE_STEPS": "TILES * ceil_div(K, 128 * DEPTH)",
     "KILOBYTES": "(M * K + K * N + 2 * M * N) // 1024"
   },
   "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "KILOBYTES", "1 if PACK else 0", "KILOBYTES if PACK else 0"],
@@ -62,19 +63,21 @@
      "args": ["weight", "packed_weight", {"i64": "N"}, {"i32": "K"}, {"i32": "PITCH"}]},
     {"kernel": "linear_int8", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "not PACK",
-     "args": ["map_x", "map_weight", "x", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "map_weight", "x", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}]},
     {"kernel": "linear_int8", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "PACK",
-     "args": ["map_packed_x", "map_packed_weight", "packed_x", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+     "args": ["map_packed_x", "map_packed_weight", "packed_x", "x_scale", "weight_scale", {"optional": "bias"}, "y",
+              {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x W^T of bytes on Hopper's matrix units where reading the weights is all of the time, sums in int32, scales of rows
-// and columns in the epilogue: one wave of blocks that have BN lines of the weights and BM rows of x each
-// (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other, DOWN the weights, SPLIT_K
-// share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
+// y = x W^T of bytes on Hopper's matrix units where reading the weights is all of the time, sums in int32, scales of
+// rows and columns in the epilogue: one wave of blocks that have BN lines of the weights and BM rows of x each
+// (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other, DOWN the weights,
+// SPLIT_K share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -97,7 +100,8 @@ constexpr bool BIAS = false;
 using scalar_t = __nv_bfloat16;
 #endif
 
-using Layer = ak::LinearWave<ak::s8, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN, static_cast<ak::LayerHints>(HINTS)>;
+using Layer = ak::LinearWave<ak::s8, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN,
+                             static_cast<ak::LayerHints>(HINTS)>;
 
 // Scales of row and column, and the bias where there is one.
 struct Follow {
@@ -117,8 +121,8 @@ struct Follow {
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
     linear_int8(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_weight,
-                const signed char* x, const float* x_scale, const float* weight_scale, const scalar_t* bias, scalar_t* y,
-                int m, int n, int k) {
+                const signed char* x, const float* x_scale, const float* weight_scale, const scalar_t* bias,
+                scalar_t* y, int m, int n, int k) {
   extern __shared__ __align__(1024) unsigned char memory[];
   ak::prefetch_together<BM * 2>(x, static_cast<long long>(m) * k);
   ak::prefetch_together<BM * 2>(weight_scale, n);

@@ -12,13 +12,13 @@
   },
   "starts": [
     {"ACROSS": 1},
-    {"ACROSS": 4},
-    {"BN": 96},
+    {"BN": 96, "ACROSS": 4},
+    {"X_STAGES": 2, "DEPTH": 2},
     {"BM": 64, "ACROSS": 1}
   ],
   "constraints": [
     "ARCH == 90",
-    "2 * BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 48 <= (255 if BM == 64 else 200 if BM == 128 else 128 if BM == 192 else 104)",
+    "BN + (BN // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
     "CLUSTER <= 8",
     "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
     "LEFT // (DEPTH * 2 * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
@@ -27,14 +27,14 @@
   "let": {
     "PITCH": "2 * round_up(K, 8)",
     "PACK": "K % 8 != 0",
-    "RESULTS": "(SPLIT_K - 1) * 2 * (BN // SPLIT_K) * BM * 4 + BM * 64",
+    "RESULTS": "(SPLIT_K - 1) * 2 * (BN // SPLIT_K) * BM * 4 + BM * 64 + BM // 64 * (BN // SPLIT_K) * 8",
     "LEFT": "232448 - 1024 - X_STAGES * (DEPTH * BM * 128 + 16) - RESULTS",
     "CLUSTER": "SPLIT_K * ACROSS * DOWN",
     "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
     "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
-    "STEPS": "WAVES * ceil_div(K, (64 * DEPTH) * SPLIT_K)",
-    "TILE_STEPS": "TILES * ceil_div(K, (64 * DEPTH))",
+    "STEPS": "WAVES * ceil_div(K, 64 * DEPTH * SPLIT_K)",
+    "TILE_STEPS": "TILES * ceil_div(K, 64 * DEPTH)",
     "KILOBYTES": "(M * K + 2 * K * N + M * N) // 512"
   },
   "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "KILOBYTES", "1 if PACK else 0", "KILOBYTES if PACK else 0"],
@@ -69,17 +69,18 @@
      "args": ["map_x", "map_gate", "map_up", "x", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
     {"kernel": "linear_swiglu", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "PACK",
-     "args": ["map_packed_x", "map_packed_gate", "map_packed_up", "packed_x", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+     "args": ["map_packed_x", "map_packed_gate", "map_packed_up", "packed_x", "y", {"i32": "M"}, {"i32": "N"},
+              {"i32": "K"}]}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = f(x gate^T) * (x up^T) on Hopper's matrix units where reading the weights is all of the time: one wave of blocks
-// that have BN lines of gate and the same of up each, any multiple of 8, so that all SMs have the same share, and all BM
-// rows of x (ak/linear_wave.cuh). Both halves of a result are sums of one thread. Nothing is prepared. ACROSS blocks of a
-// cluster fetch x for each other, DOWN the weights, SPLIT_K share k. Lines of x and weights that are no multiples of 16
-// bytes are first copied to longer ones.
+// y = f(x gate^T) * (x up^T) on Hopper's matrix units where reading the weights is all of the time: one wave of
+// blocks that have BN lines of gate and the same of up each, any multiple of 8, so that all SMs have the same share,
+// and all BM rows of x (ak/linear_wave.cuh). Both halves of a result are sums of one thread. Nothing is prepared.
+// ACROSS blocks of a cluster fetch x for each other, DOWN the weights, SPLIT_K share k. Lines of x and weights that
+// are no multiples of 16 bytes are first copied to longer ones.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -84,8 +84,8 @@ __device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside
                "l"(policy) : "memory");
 }
 
-// Asks L2 for the first of `count` elements that all blocks of the launch will read, so that none waits for memory: every
-// block for other lines of 128 bytes, one for each of its first THREADS threads.
+// Asks L2 for the first of `count` elements that all blocks of the launch will read, so that none waits for memory:
+// every block for other lines of 128 bytes, one for each of its first THREADS threads.
 template <int THREADS, class T>
 __device__ __forceinline__ void prefetch_together(const T* from, long long count) {
   if (threadIdx.x >= THREADS) return;

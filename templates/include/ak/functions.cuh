@@ -55,8 +55,8 @@ __device__ __forceinline__ float gelu_tanh(float x) {
   return x / (1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
 }
 
-/// gelu for results of 16 bits: max(x, 0) - |x| Phi(-|x|) within 1e-7, where Phi, the normal distribution's integral, is 2
-/// to a polynomial (minimax on 0 to 6, where the product has vanished). About 11 instructions, one of them special.
+/// gelu for results of 16 bits: max(x, 0) - |x| Phi(-|x|) within 1e-7, where Phi, the normal distribution's integral, is
+/// 2 to a polynomial (minimax on 0 to 6, where the product has vanished). About 11 instructions, one of them special.
 __device__ __forceinline__ float gelu_to_16_bits(float x) {
   const float a = fminf(fabsf(x), 6.0f);
   const float log_tail =

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A linear layer in one wave (wgmma, sm_90a): a block for every SM, each with its share of the lines of the weights.
 //
-// Rows of x are the instruction's rows, 64 for each of BM / 64 warp groups, and BN lines of the weights its columns: any
-// multiple of 8, so that lines come out even over all SMs; where there are two matrices, those of both. Both operands come through shared memory as they are. They
-// have a ring each and a warp each that fills it (linear_wave_ring.cuh): the weights, which come from device memory, wait
-// for no other block where x, which comes from L2, is shared by blocks of a cluster.
+// Rows of x are the instruction's rows, 64 for each of BM / 64 warp groups, and BN lines of the weights its columns, of
+// WEIGHTS matrices beside each other: any multiple of 8, so that lines come out even over all SMs. Both operands come
+// through shared memory as they are. They have a ring each and a warp each that fills it (linear_wave_ring.cuh): the
+// weights, which come from device memory, wait for no other block where x, which comes from L2, is shared.
 //
-//   shared memory:  [slices of x] x X_STAGES   [slices of the weights] x what is left   results (linear_wave_results.cuh)
+//   shared memory:  [slices of x] x X_STAGES   [slices of weights] x what is left   results (linear_wave_results.cuh)
 //   a slice:        DEPTH panels of 128 bytes of k, swizzled; BN lines of each of WEIGHTS matrices
 //
 // What no other block has a share in is asked for before the blocks of a cluster meet. Without parts of k blocks stay
@@ -72,7 +72,8 @@ struct LinearWave {
     for (int step = 0; step < DEPTH * 4; ++step) {  // of 32 bytes
       const u32 along = step % 4 * 32, panel = step / 4;
       Product::multiply(sums.d, wgmma_operand(x + panel * Rings::kXPanel + along),
-                        wgmma_operand(weights + panel * WEIGHTS * Rings::kWeightPanel + along), first && step == 0 ? 0 : 1);
+                        wgmma_operand(weights + panel * WEIGHTS * Rings::kWeightPanel + along),
+                        first && step == 0 ? 0 : 1);
     }
     wgmma_commit();
   }

@@ -2,10 +2,10 @@
 // Sums of linear_wave.cuh to results: parts of k meet in shared memory, then what follows the sums, then rows of y.
 //
 // Threads keep their places from the product to the result: of 64 rows and BN columns a warp has 16 rows, as wgmma.cuh
-// lays them out. SPLIT_K blocks of a cluster have the sums of a tile over their parts of k, and finish BN / SPLIT_K of its
-// columns each: a thread writes what others finish into their shared memory, for the same thread, and adds what it was
-// given to its own, in an order that never changes. Results go through 1 KiB a warp, 32 columns at a time, so that a warp
-// writes whole sectors.
+// lays them out. SPLIT_K blocks of a cluster have the sums of a tile over their parts of k, and finish BN / SPLIT_K of
+// its columns each: a thread writes what others finish into their shared memory, for the same thread, and adds what it
+// was given to its own, in an order that never changes. Results go through 1 KiB a warp, 32 columns at a time, so that
+// a warp writes whole sectors.
 //
 //   shared memory:  sums given by other parts   16 x 32 results a warp   two numbers for each column, a warp group
 //
@@ -79,7 +79,7 @@ struct WaveResults {
   static __device__ __forceinline__ u32 place(u32 given, int from, int w, int i) {
     return given + (((from * WEIGHTS + w) * kEach + i) / 4 * kThreads + threadIdx.x) * 16;
   }
-  // Gives the sums that other parts finish to block rank + p * step of the cluster, which has part p, and keeps the others.
+  // Gives the sums that other parts finish to block rank + p * step of the cluster, which has part p, and keeps its own.
   static __device__ __forceinline__ void give(u32 given, const Sums& sums, Own& own, int part, int rank,
                                               int step) {
 #pragma unroll

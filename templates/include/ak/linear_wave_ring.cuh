@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rings of a linear layer in one wave (linear_wave.cuh): tiles of clusters and blocks, and the warps that fetch.
 //
-// x and the weights have a ring each: STAGES stages of slices. `full` completes when all of a slice is there, `empty` when
-// the warps of all blocks that share it have read it. A cluster has ACROSS tiles beside each other, whose blocks fetch a
-// share of x each for all, DOWN tiles below each other, whose blocks fetch a share of the weights each, and SPLIT_K
-// parts of k of each.
+// x and the weights have a ring each: STAGES stages of slices. `full` completes when all of a slice is there, `empty`
+// when the warps of all blocks that share it have read it. A cluster has ACROSS tiles beside each other, whose blocks
+// fetch a share of x each for all, DOWN tiles below each other, whose blocks fetch a share of the weights each, and
+// SPLIT_K parts of k of each.
 #pragma once
 
 #include <ak/barriers.cuh>
@@ -78,7 +78,9 @@ struct WaveRings {
       slices.count = max(slices.count, 1);  // a part without slices takes one behind the end of k: zeros
     }
     __device__ __forceinline__ Tile at(int tile) const {
-      return {(tile % high * DOWN + down) * BM, (tile / high * ACROSS + across) * BN};
+      const int beside =
+          high == 1 ? tile : tile / high;  // few rows wait for no division before their first copies
+      return {((tile - beside * high) * DOWN + down) * BM, (beside * ACROSS + across) * BN};
     }
     // Number in the cluster of the block that has the same part of k at this place.
     __device__ __forceinline__ int rank_at(int at_across, int at_down) const {
