@@ -56,15 +56,13 @@ __device__ __forceinline__ float gelu_tanh(float x) {
 }
 
 /// gelu for results of 16 bits: max(x, 0) - |x| Phi(-|x|) within 1e-7, where Phi, the normal distribution's integral, is
-/// 2 to a polynomial (minimax on 0 to 6, where the product has vanished). About 11 instructions, one of them special.
+/// 2 to a polynomial (minimax on 0 to 6); past 12 it falls to 0 faster. About 12 instructions, one of them special.
 __device__ __forceinline__ float gelu_to_16_bits(float x) {
-  const float a = fminf(fabsf(x), 6.0f);
-  const float log_tail =
-      -0.99999762f +
-      a * (-1.1511626f +
-           a * (-0.45888038f +
-                a * (-0.05327547f + a * (0.0079972164f + a * (-0.00074494121f + a * 3.0422145e-05f)))));
-  return relu(x) - a * fast_exp2(log_tail);
+  const float a = fminf(fabsf(x), 12.0f), beyond = a - fabsf(x);
+  const float first =
+      -0.45888038f + a * (-0.05327547f + a * (0.0079972164f + a * (-0.00074494121f + a * 3.0422145e-05f)));
+  const float log_tail = -0.99999762f + a * (-1.1511626f + a * first);
+  return relu(x) - a * fast_exp2(log_tail + 16.0f * beyond);
 }
 
 /// Gated pairs: the function of `gate` times `up`.
