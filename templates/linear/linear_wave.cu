@@ -8,10 +8,12 @@
     "SPLIT_K": {"values": [1, 2, 4], "default": 1},
     "ACROSS": {"values": [1, 2, 4], "default": 2},
     "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1}
+    "HINTS": {"values": [0, 1, 2], "default": 1},
+    "AHEAD": {"values": [0, 2, 4, 8, 16], "default": 0}
   },
   "starts": [
     {"BN": 88},
+    {"BN": 88, "AHEAD": 4},
     {"ACROSS": 1},
     {"BN": 88, "ACROSS": 1},
     {"BN": 144, "ACROSS": 4},
@@ -64,10 +66,11 @@
      "args": ["weight", "packed_weight", {"i64": "N"}, {"i32": "K"}, {"i32": "PITCH // 2"}]},
     {"kernel": "linear", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "not PACK",
-     "args": ["map_x", "map_weight", "x", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "map_weight", "x", "weight", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}, {"i64": "PITCH"}]},
     {"kernel": "linear", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "PACK",
-     "args": ["map_packed_x", "map_packed_weight", "packed_x", "bias", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+     "args": ["map_packed_x", "map_packed_weight", "packed_x", "packed_weight", "bias", "y", {"i32": "M"}, {"i32": "N"},
+              {"i32": "K"}, {"i64": "PITCH"}]}
   ]
 }
 */
@@ -96,6 +99,7 @@ constexpr int SPLIT_K = 1;
 constexpr int ACROSS = 2;
 constexpr int DOWN = 1;
 constexpr int HINTS = 1;
+constexpr int AHEAD = 0;
 using scalar_t = __nv_bfloat16;
 #endif
 
@@ -126,8 +130,9 @@ struct Follow {
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
     linear(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_weight, const scalar_t* x,
-           const scalar_t* bias, scalar_t* y, int m, int n, int k) {
+           const scalar_t* weight, const scalar_t* bias, scalar_t* y, int m, int n, int k, long long pitch) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  Layer::ask_ahead<AHEAD>(weight, pitch, {m, n, k});
   ak::prefetch_together<BM * 2>(x, static_cast<long long>(m) * k);
   ak::prefetch_together<BM * 2>(bias, n);
   Layer::run(memory, &map_x, {&map_weight}, {m, n, k}, Follow{bias}, y);

@@ -8,10 +8,13 @@
     "SPLIT_K": {"values": [1, 2, 4], "default": 2},
     "ACROSS": {"values": [1, 2, 4], "default": 1},
     "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1}
+    "HINTS": {"values": [0, 1, 2], "default": 1},
+    "AHEAD": {"values": [0, 2, 4, 8, 16], "default": 4}
   },
   "starts": [
     {"BN": 80, "X_STAGES": 4, "ACROSS": 2},
+    {"AHEAD": 16},
+    {"AHEAD": 0},
     {"BM": 64, "SPLIT_K": 1, "DOWN": 2},
     {"BN": 160, "X_STAGES": 4, "SPLIT_K": 4},
     {"BM": 64, "BN": 80, "SPLIT_K": 1, "ACROSS": 2, "DOWN": 2},
@@ -63,12 +66,12 @@
      "args": ["weight", "packed_weight", {"i64": "N"}, {"i32": "K"}, {"i32": "PITCH"}]},
     {"kernel": "linear_int8", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "not PACK",
-     "args": ["map_x", "map_weight", "x", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"},
-              {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "map_weight", "x", "weight", "x_scale", "weight_scale", {"optional": "bias"}, "y", {"i32": "M"},
+              {"i32": "N"}, {"i32": "K"}, {"i64": "PITCH"}]},
     {"kernel": "linear_int8", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "PACK",
-     "args": ["map_packed_x", "map_packed_weight", "packed_x", "x_scale", "weight_scale", {"optional": "bias"}, "y",
-              {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]}
+     "args": ["map_packed_x", "map_packed_weight", "packed_x", "packed_weight", "x_scale", "weight_scale",
+              {"optional": "bias"}, "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}, {"i64": "PITCH"}]}
   ]
 }
 */
@@ -96,6 +99,7 @@ constexpr int SPLIT_K = 2;
 constexpr int ACROSS = 1;
 constexpr int DOWN = 1;
 constexpr int HINTS = 1;
+constexpr int AHEAD = 4;
 constexpr bool BIAS = false;
 using scalar_t = __nv_bfloat16;
 #endif
@@ -121,9 +125,10 @@ struct Follow {
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
     linear_int8(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_weight,
-                const signed char* x, const float* x_scale, const float* weight_scale, const scalar_t* bias,
-                scalar_t* y, int m, int n, int k) {
+                const signed char* x, const signed char* weight, const float* x_scale, const float* weight_scale,
+                const scalar_t* bias, scalar_t* y, int m, int n, int k, long long pitch) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  Layer::ask_ahead<AHEAD>(weight, pitch, {m, n, k});
   ak::prefetch_together<BM * 2>(x, static_cast<long long>(m) * k);
   ak::prefetch_together<BM * 2>(weight_scale, n);
   ak::prefetch_together<BM * 2>(x_scale, m);

@@ -8,9 +8,11 @@
     "SPLIT_K": {"values": [1, 2, 4], "default": 1},
     "ACROSS": {"values": [1, 2, 4], "default": 2},
     "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1}
+    "HINTS": {"values": [0, 1, 2], "default": 1},
+    "AHEAD": {"values": [0, 2, 4, 8, 16], "default": 0}
   },
   "starts": [
+    {"AHEAD": 4},
     {"ACROSS": 1},
     {"BN": 96, "ACROSS": 4},
     {"X_STAGES": 2, "DEPTH": 2},
@@ -66,11 +68,12 @@
      "args": ["up", "packed_up", {"i64": "N"}, {"i32": "K"}, {"i32": "PITCH // 2"}]},
     {"kernel": "linear_swiglu", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "not PACK",
-     "args": ["map_x", "map_gate", "map_up", "x", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"}]},
+     "args": ["map_x", "map_gate", "map_up", "x", "gate", "up", "y", {"i32": "M"}, {"i32": "N"}, {"i32": "K"},
+              {"i64": "PITCH"}]},
     {"kernel": "linear_swiglu", "grid": ["CLUSTERS * CLUSTER"], "block": ["BM * 2 + 64"], "cluster": ["CLUSTER"],
      "shared_bytes": 232448, "when": "PACK",
-     "args": ["map_packed_x", "map_packed_gate", "map_packed_up", "packed_x", "y", {"i32": "M"}, {"i32": "N"},
-              {"i32": "K"}]}
+     "args": ["map_packed_x", "map_packed_gate", "map_packed_up", "packed_x", "packed_gate", "packed_up", "y",
+              {"i32": "M"}, {"i32": "N"}, {"i32": "K"}, {"i64": "PITCH"}]}
   ]
 }
 */
@@ -100,6 +103,7 @@ constexpr int SPLIT_K = 1;
 constexpr int ACROSS = 2;
 constexpr int DOWN = 1;
 constexpr int HINTS = 1;
+constexpr int AHEAD = 0;
 using scalar_t = __nv_bfloat16;
 #endif
 
@@ -121,8 +125,11 @@ struct Follow : ak::NoTerms {
 
 __global__ void __launch_bounds__(Layer::kThreads, 1)
     linear_swiglu(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_gate,
-                  const __grid_constant__ CUtensorMap map_up, const scalar_t* x, scalar_t* y, int m, int n, int k) {
+                  const __grid_constant__ CUtensorMap map_up, const scalar_t* x, const scalar_t* gate, const scalar_t* up,
+                  scalar_t* y, int m, int n, int k, long long pitch) {
   extern __shared__ __align__(1024) unsigned char memory[];
+  Layer::ask_ahead<AHEAD>(gate, pitch, {m, n, k});
+  Layer::ask_ahead<AHEAD>(up, pitch, {m, n, k});
   ak::prefetch_together<BM * 2>(x, static_cast<long long>(m) * k);
   Layer::run(memory, &map_x, {&map_gate, &map_up}, {m, n, k}, Follow{}, y);
 }

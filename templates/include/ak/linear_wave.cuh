@@ -100,6 +100,25 @@ struct LinearWave {
 
   // ---- the kernel
 
+  // Asks L2 for the first AHEAD slices of this block's lines of `weight`, whose lines are `pitch` bytes apart, by the
+  // threads that multiply: before barriers and tensor maps are there for the first copies.
+  template <int AHEAD>
+  static __device__ __forceinline__ void ask_ahead(const void* weight, long long pitch,
+                                                   const LayerSizes& sizes) {
+    if (AHEAD == 0 || threadIdx.x >= kWarps * 32) return;
+    const Tiles tiles(sizes, kCluster > 1 ? static_cast<int>(cluster_rank()) : 0);
+    constexpr int kLines = BN / DOWN;
+    const int first_line = tiles.at(tiles.first).line + (DOWN > 1 ? tiles.down * kLines : 0);
+    const int begin = tiles.slices.first * DEPTH * 128;
+    const int end = min(sizes.k * X::kBytes, begin + min(AHEAD, tiles.slices.count) * DEPTH * 128);
+    const auto* bytes = static_cast<const unsigned char*>(weight);
+    for (int i = threadIdx.x; i < AHEAD * DEPTH * kLines; i += kWarps * 32) {
+      const int line = first_line + i % kLines, at = begin + i / kLines * 128;
+      if (line < sizes.lines && at < end)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + line * pitch + at) : "memory");
+    }
+  }
+
   // All of it. map_x: boxes of 128 bytes of k by BM / ACROSS rows, maps: by BN / DOWN lines, both swizzled by 128 bytes.
   template <class Follow, class Out>
   static __device__ __forceinline__ void run(unsigned char* memory, const CUtensorMap* map_x,
@@ -123,7 +142,10 @@ struct LinearWave {
     const bool leader = lane_index() == 0;
     int filled = 0;
     if (warp == kWarps) {
-      if (leader) prefetch_map(maps[0]);
+      if (leader) {
+#pragma unroll
+        for (int w = 0; w < WEIGHTS; ++w) prefetch_map(maps[w]);
+      }
       weights.start();
       if (DOWN == 1 && leader) filled = Rings::fill_first(fetch_weights);
     } else if (warp == kWarps + 1) {
