@@ -9,7 +9,7 @@
     "ACROSS": {"values": [1, 2, 4], "default": 2},
     "DOWN": {"values": [1, 2], "default": 1},
     "HINTS": {"values": [0, 1, 2], "default": 1},
-    "AHEAD": {"values": [0, 2, 4, 8, 16], "default": 0}
+    "AHEAD": {"values": [0, 4, 16], "default": 0}
   },
   "starts": [
     {"BN": 88},

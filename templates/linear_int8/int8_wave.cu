@@ -9,7 +9,7 @@
     "ACROSS": {"values": [1, 2, 4], "default": 1},
     "DOWN": {"values": [1, 2], "default": 1},
     "HINTS": {"values": [0, 1, 2], "default": 1},
-    "AHEAD": {"values": [0, 2, 4, 8, 16], "default": 4}
+    "AHEAD": {"values": [0, 4, 16], "default": 4}
   },
   "starts": [
     {"BN": 80, "X_STAGES": 4, "ACROSS": 2},
