@@ -1,15 +1,13 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [64, 128, 192, 256], "default": 128},
-    "BN": {"values": [32, 40, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 144, 160, 192, 224, 256], "default": 128},
+    "BM": {"values": [64, 128, 256], "default": 128},
+    "BN": {"values": [32, 48, 64, 80, 88, 96, 112, 128, 144, 224], "default": 128},
     "DEPTH": {"values": [1, 2], "default": 1},
-    "X_STAGES": {"values": [2, 3, 4, 6, 8], "default": 4},
+    "X_STAGES": {"values": [3, 4, 6], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4], "default": 1},
     "ACROSS": {"values": [1, 2, 4], "default": 2},
-    "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1},
-    "AHEAD": {"values": [0, 4, 16], "default": 0}
+    "AHEAD": {"values": [0, 4], "default": 0}
   },
   "starts": [
     {"BN": 88},
@@ -25,19 +23,19 @@
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
-    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
-    "CLUSTER <= 8",
-    "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
-    "LEFT // (DEPTH * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
-    "X_STAGES * DEPTH * BM <= 1024"
+    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 96)",
+    "SPLIT_K == 1 or ACROSS == 1 and BN <= 64 and BN % (8 * SPLIT_K) == 0",
+    "DEPTH == 1 or BN <= 64",
+    "X_STAGES * DEPTH * BM <= 1024",
+    "LEFT // (DEPTH * BN * 128 + 16) >= 3"
   ],
   "let": {
     "PITCH": "2 * round_up(K, 8)",
     "PACK": "K % 8 != 0",
     "RESULTS": "(SPLIT_K - 1) * (BN // SPLIT_K) * BM * 4 + BM * 64 + BM // 64 * (BN // SPLIT_K) * 8",
     "LEFT": "232448 - 1024 - X_STAGES * (DEPTH * BM * 128 + 16) - RESULTS",
-    "CLUSTER": "SPLIT_K * ACROSS * DOWN",
-    "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
+    "CLUSTER": "SPLIT_K * ACROSS",
+    "TILES": "ceil_div(M, BM) * ceil_div(N, BN * ACROSS)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
     "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
     "STEPS": "WAVES * ceil_div(K, 64 * DEPTH * SPLIT_K)",
@@ -53,11 +51,11 @@
     {"name": "map_x", "tensor": "x", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["K", "M"], "strides_bytes": ["PITCH"], "box": [64, "BM // ACROSS"]},
     {"name": "map_weight", "tensor": "weight", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]},
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]},
     {"name": "map_packed_x", "tensor": "packed_x", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["K", "M"], "strides_bytes": ["PITCH"], "box": [64, "BM // ACROSS"]},
     {"name": "map_packed_weight", "tensor": "packed_weight", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]}
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]}
   ],
   "launches": [
     {"kernel": "pack_lines", "grid": ["M"], "block": [256], "when": "PACK",
@@ -78,8 +76,8 @@
 //
 // y = activation(x W^T + bias) on Hopper's matrix units where reading the weights is all of the time: one wave of
 // blocks that have BN lines of the weights each, any multiple of 8, so that all SMs have the same share, and all BM
-// rows of x (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other, DOWN the
-// weights, SPLIT_K share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
+// rows of x (ak/linear_wave.cuh). Nothing is prepared. ACROSS blocks of a cluster fetch x for each other,
+// SPLIT_K share k. Lines of x and W that are no multiples of 16 bytes are first copied to longer ones.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -97,14 +95,11 @@ constexpr int DEPTH = 1;
 constexpr int X_STAGES = 4;
 constexpr int SPLIT_K = 1;
 constexpr int ACROSS = 2;
-constexpr int DOWN = 1;
-constexpr int HINTS = 1;
 constexpr int AHEAD = 0;
 using scalar_t = __nv_bfloat16;
 #endif
 
-using Layer = ak::LinearWave<ak::Element<scalar_t>, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN,
-                             static_cast<ak::LayerHints>(HINTS)>;
+using Layer = ak::LinearWave<ak::Element<scalar_t>, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, 1>;
 
 // Bias, then the activation; fast, and good for 16 bits.
 struct Follow {

@@ -1,22 +1,20 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [64, 128, 192, 256], "default": 128},
-    "BN": {"values": [16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256], "default": 64},
+    "BM": {"values": [64, 128, 256], "default": 128},
+    "BN": {"values": [32, 64, 80, 96, 128, 160], "default": 64},
     "DEPTH": {"values": [1, 2], "default": 1},
-    "X_STAGES": {"values": [2, 3, 4, 6, 8], "default": 6},
+    "X_STAGES": {"values": [3, 4, 6, 8], "default": 6},
     "SPLIT_K": {"values": [1, 2, 4], "default": 2},
-    "ACROSS": {"values": [1, 2, 4], "default": 1},
+    "ACROSS": {"values": [1, 2], "default": 1},
     "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1},
-    "AHEAD": {"values": [0, 4, 16], "default": 4}
+    "AHEAD": {"values": [0, 8], "default": 8}
   },
   "starts": [
     {"BN": 80, "X_STAGES": 4, "ACROSS": 2},
-    {"AHEAD": 16},
-    {"AHEAD": 0},
     {"BM": 64, "SPLIT_K": 1, "DOWN": 2},
     {"BN": 160, "X_STAGES": 4, "SPLIT_K": 4},
+    {"AHEAD": 0},
     {"BM": 64, "BN": 80, "SPLIT_K": 1, "ACROSS": 2, "DOWN": 2},
     {"ACROSS": 2},
     {"DEPTH": 2, "X_STAGES": 3},
@@ -25,11 +23,13 @@
   ],
   "constraints": [
     "ARCH == 90",
-    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
-    "CLUSTER <= 8",
-    "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
-    "LEFT // (DEPTH * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
-    "X_STAGES * DEPTH * BM <= 1024"
+    "BN // 2 + (BN // 2 // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 96)",
+    "SPLIT_K == 1 or BM == 128",
+    "SPLIT_K < 4 or BN >= 96 and ACROSS == 1",
+    "DOWN == 1 or BM == 64",
+    "DEPTH == 1 or BN <= 64",
+    "X_STAGES * DEPTH * BM <= 1024",
+    "LEFT // (DEPTH * BN * 128 + 16) >= 3"
   ],
   "let": {
     "PITCH": "round_up(K, 16)",
@@ -98,14 +98,12 @@ constexpr int X_STAGES = 6;
 constexpr int SPLIT_K = 2;
 constexpr int ACROSS = 1;
 constexpr int DOWN = 1;
-constexpr int HINTS = 1;
-constexpr int AHEAD = 4;
+constexpr int AHEAD = 8;
 constexpr bool BIAS = false;
 using scalar_t = __nv_bfloat16;
 #endif
 
-using Layer = ak::LinearWave<ak::s8, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN,
-                             static_cast<ak::LayerHints>(HINTS)>;
+using Layer = ak::LinearWave<ak::s8, 1, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN>;
 
 // Scales of row and column, and the bias where there is one.
 struct Follow {

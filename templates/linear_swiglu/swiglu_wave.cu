@@ -1,42 +1,37 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [64, 128, 192, 256], "default": 128},
-    "BN": {"values": [16, 32, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128], "default": 88},
-    "DEPTH": {"values": [1, 2], "default": 1},
-    "X_STAGES": {"values": [2, 3, 4, 6, 8], "default": 3},
-    "SPLIT_K": {"values": [1, 2, 4], "default": 1},
+    "BM": {"values": [64, 128, 256], "default": 128},
+    "BN": {"values": [16, 32, 48, 64, 80, 88, 96, 112, 128], "default": 88},
+    "X_STAGES": {"values": [2, 3, 4, 6], "default": 3},
+    "SPLIT_K": {"values": [1, 2], "default": 1},
     "ACROSS": {"values": [1, 2, 4], "default": 2},
-    "DOWN": {"values": [1, 2], "default": 1},
-    "HINTS": {"values": [0, 1, 2], "default": 1},
-    "AHEAD": {"values": [0, 4, 16], "default": 0}
+    "AHEAD": {"values": [0, 4], "default": 0}
   },
   "starts": [
     {"AHEAD": 4},
     {"ACROSS": 1},
     {"BN": 96, "ACROSS": 4},
-    {"X_STAGES": 2, "DEPTH": 2},
     {"BM": 64, "ACROSS": 1}
   ],
   "constraints": [
     "ARCH == 90",
-    "BN + (BN // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 128 if BM == 192 else 96)",
-    "CLUSTER <= 8",
-    "BN % (8 * SPLIT_K) == 0 and BN % (8 * DOWN) == 0",
-    "LEFT // (DEPTH * 2 * BN * 128 + 16) >= (3 if DEPTH == 1 else 2)",
-    "X_STAGES * DEPTH * BM <= 1024"
+    "BN + (BN // SPLIT_K if SPLIT_K > 1 else 0) + 40 <= (255 if BM == 64 else 168 if BM == 128 else 96)",
+    "SPLIT_K == 1 or ACROSS == 1 and BN <= 64",
+    "X_STAGES * BM <= 768",
+    "LEFT // (2 * BN * 128 + 16) >= 3"
   ],
   "let": {
     "PITCH": "2 * round_up(K, 8)",
     "PACK": "K % 8 != 0",
     "RESULTS": "(SPLIT_K - 1) * 2 * (BN // SPLIT_K) * BM * 4 + BM * 64 + BM // 64 * (BN // SPLIT_K) * 8",
-    "LEFT": "232448 - 1024 - X_STAGES * (DEPTH * BM * 128 + 16) - RESULTS",
-    "CLUSTER": "SPLIT_K * ACROSS * DOWN",
-    "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
+    "LEFT": "232448 - 1024 - X_STAGES * (BM * 128 + 16) - RESULTS",
+    "CLUSTER": "SPLIT_K * ACROSS",
+    "TILES": "ceil_div(M, BM) * ceil_div(N, BN * ACROSS)",
     "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
     "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
-    "STEPS": "WAVES * ceil_div(K, 64 * DEPTH * SPLIT_K)",
-    "TILE_STEPS": "TILES * ceil_div(K, 64 * DEPTH)",
+    "STEPS": "WAVES * ceil_div(K, 64 * SPLIT_K)",
+    "TILE_STEPS": "TILES * ceil_div(K, 64)",
     "KILOBYTES": "(M * K + 2 * K * N + M * N) // 512"
   },
   "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "KILOBYTES", "1 if PACK else 0", "KILOBYTES if PACK else 0"],
@@ -49,15 +44,15 @@
     {"name": "map_x", "tensor": "x", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["K", "M"], "strides_bytes": ["PITCH"], "box": [64, "BM // ACROSS"]},
     {"name": "map_gate", "tensor": "gate", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]},
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]},
     {"name": "map_up", "tensor": "up", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]},
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]},
     {"name": "map_packed_x", "tensor": "packed_x", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
      "dims": ["K", "M"], "strides_bytes": ["PITCH"], "box": [64, "BM // ACROSS"]},
     {"name": "map_packed_gate", "tensor": "packed_gate", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]},
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]},
     {"name": "map_packed_up", "tensor": "packed_up", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
-     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN // DOWN"]}
+     "dims": ["K", "N"], "strides_bytes": ["PITCH"], "box": [64, "BN"]}
   ],
   "launches": [
     {"kernel": "pack_lines", "grid": ["M"], "block": [256], "when": "PACK",
@@ -82,7 +77,7 @@
 // y = f(x gate^T) * (x up^T) on Hopper's matrix units where reading the weights is all of the time: one wave of
 // blocks that have BN lines of gate and the same of up each, any multiple of 8, so that all SMs have the same share,
 // and all BM rows of x (ak/linear_wave.cuh). Both halves of a result are sums of one thread. Nothing is prepared.
-// ACROSS blocks of a cluster fetch x for each other, DOWN the weights, SPLIT_K share k. Lines of x and weights that
+// ACROSS blocks of a cluster fetch x for each other, SPLIT_K share k. Lines of x and weights that
 // are no multiples of 16 bytes are first copied to longer ones.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -97,18 +92,14 @@
 #ifndef ALPHAKERNEL
 constexpr int BM = 128;
 constexpr int BN = 88;
-constexpr int DEPTH = 1;
 constexpr int X_STAGES = 3;
 constexpr int SPLIT_K = 1;
 constexpr int ACROSS = 2;
-constexpr int DOWN = 1;
-constexpr int HINTS = 1;
 constexpr int AHEAD = 0;
 using scalar_t = __nv_bfloat16;
 #endif
 
-using Layer = ak::LinearWave<ak::Element<scalar_t>, 2, BM, BN, DEPTH, X_STAGES, SPLIT_K, ACROSS, DOWN,
-                             static_cast<ak::LayerHints>(HINTS)>;
+using Layer = ak::LinearWave<ak::Element<scalar_t>, 2, BM, BN, 1, X_STAGES, SPLIT_K, ACROSS, 1>;
 
 // A function of the gate times what it lets through.
 struct Follow : ak::NoTerms {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear layer in one wave (wgmma, sm_90a): a block for every SM, each with its share of the lines of the weights.
+// A linear layer in one wave (sm_90a): for every SM a block with an even share of the lines of the weights.
 //
 // Rows of x are the instruction's rows, 64 for each of BM / 64 warp groups, and BN lines of the weights its columns, of
 // WEIGHTS matrices beside each other: any multiple of 8, so that lines come out even over all SMs. Both operands come
@@ -20,9 +20,8 @@
 
 namespace ak {
 
-// The layer's work as a type; see WaveRings and LayerHints.
-template <class X, int WEIGHTS, int BM, int BN, int DEPTH, int X_STAGES, int SPLIT_K, int ACROSS, int DOWN,
-          LayerHints HINTS>
+// The layer's work as a type; see WaveRings.
+template <class X, int WEIGHTS, int BM, int BN, int DEPTH, int X_STAGES, int SPLIT_K, int ACROSS, int DOWN>
 struct LinearWave {
   using Results = WaveResults<typename X::Sum, WEIGHTS, BM, BN, SPLIT_K>;
   using Sums = typename Results::Sums;
@@ -131,9 +130,9 @@ struct LinearWave {
     const WeightRing weights{begin + XRing::kBytes, barriers + X_STAGES * 16};
     const Tiles tiles(sizes, kCluster > 1 ? static_cast<int>(cluster_rank()) : 0);
     const bool once =
-        HINTS != LayerHints::none && sizes.rows <= BM * DOWN;  // else other tiles read the weights, too
+        sizes.rows <= BM * DOWN;  // else other tiles read the weights, too
     typename Rings::FetchX fetch_x{map_x, x, tiles,
-                                   HINTS == LayerHints::both ? evict_last() : evict_normal()};
+                                   evict_normal()};
     typename Rings::FetchWeights fetch_weights{{}, weights, tiles, once ? evict_first() : evict_normal()};
 #pragma unroll
     for (int w = 0; w < WEIGHTS; ++w) fetch_weights.maps[w] = maps[w];

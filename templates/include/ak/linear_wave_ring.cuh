@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of a linear layer in one wave (linear_wave.cuh): tiles of clusters and blocks, and the warps that fetch.
+// Rings of linear_wave.cuh: tiles of clusters and blocks, and the warps that fetch.
 //
 // x and the weights have a ring each: STAGES stages of slices. `full` completes when all of a slice is there, `empty`
 // when the warps of all blocks that share it have read it. A cluster has ACROSS tiles beside each other, whose blocks
@@ -39,9 +39,6 @@ struct OperandRing {
 struct LayerSizes {
   int rows, lines, k;
 };
-
-// How L2 keeps operands: as usual; weights that one tile of rows reads leave it first; and x leaves it last.
-enum class LayerHints { none, weights, both };
 
 // Slices and who fetches them as a type. X: type of elements. STAGES: of the weights.
 template <class X, int WEIGHTS, int BM, int BN, int DEPTH, int X_STAGES, int STAGES, int SPLIT_K, int ACROSS,

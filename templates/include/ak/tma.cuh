@@ -24,12 +24,6 @@ __device__ __forceinline__ CachePolicy evict_first() {
   return policy;
 }
 
-// For what all blocks read again: its lines are the last to be driven out.
-__device__ __forceinline__ CachePolicy evict_last() {
-  CachePolicy policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy.bits));
-  return policy;
-}
 // As copies without a policy.
 __device__ __forceinline__ CachePolicy evict_normal() {
   CachePolicy policy;
@@ -90,6 +84,7 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* ma
       "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks) : "memory");
 }
+
 // The same under a policy for L2.
 __device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* map, u32 barrier, u16 blocks,
                                                    CachePolicy policy, int x, int y) {
