@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear layer in one wave (sm_90a): for every SM a block with an even share of the lines of the weights.
+// A linear layer in one wave (sm_90a): an even share of its lines for every SM.
 //
-// Rows of x are the instruction's rows, 64 for each of BM / 64 warp groups, and BN lines of the weights its columns, of
-// WEIGHTS matrices beside each other: any multiple of 8, so that lines come out even over all SMs. Both operands come
-// through shared memory as they are. They have a ring each and a warp each that fills it (linear_wave_ring.cuh): the
-// weights, which come from device memory, wait for no other block where x, which comes from L2, is shared.
+// A block has BN lines of the weights, all of k, and BM rows of x. Rows of x are the instruction's rows, 64 for each
+// of BM / 64 warp groups, and BN lines of the weights its columns, of WEIGHTS matrices beside each other: any
+// multiple of 8, so that lines come out even over all SMs. Both operands come through shared memory as they are.
+// They have a ring each and a warp each that fills it (linear_wave_ring.cuh): the weights, which come from device
+// memory, wait for no other block where x, which comes from L2, is shared.
 //
 //   shared memory:  [slices of x] x X_STAGES   [slices of weights] x what is left   results (linear_wave_results.cuh)
 //   a slice:        DEPTH panels of 128 bytes of k, swizzled; BN lines of each of WEIGHTS matrices

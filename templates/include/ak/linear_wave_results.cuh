@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of linear_wave.cuh to results: parts of k meet, then what follows the sums, then rows of y.
+// Sums of linear_wave.cuh to results.
 //
+// Parts of k meet in shared memory, then comes what follows the sums, then rows of y.
 // Threads keep their places from the product to the result: of 64 rows and BN columns a warp has 16 rows, as wgmma.cuh
 // lays them out. SPLIT_K blocks of a cluster have the sums of a tile over their parts of k, and finish BN / SPLIT_K of
 // its columns each: a thread writes what others finish into their shared memory, for the same thread, and adds what it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of linear_wave.cuh: tiles of clusters and blocks, and the warps that fetch.
+// Rings of linear_wave.cuh, and who fills them.
 //
 // x and the weights have a ring each: STAGES stages of slices. `full` completes when all of a slice is there, `empty`
 // when the warps of all blocks that share it have read it. A cluster has ACROSS tiles beside each other, whose blocks
