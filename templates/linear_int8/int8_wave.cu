@@ -16,9 +16,7 @@
     {"BN": 160, "X_STAGES": 4, "SPLIT_K": 4},
     {"AHEAD": 0},
     {"BM": 64, "BN": 80, "SPLIT_K": 1, "ACROSS": 2, "DOWN": 2},
-    {"ACROSS": 2},
     {"DEPTH": 2, "X_STAGES": 3},
-    {"BN": 128, "SPLIT_K": 4},
     {"BM": 64, "BN": 32, "DEPTH": 2, "X_STAGES": 4, "SPLIT_K": 1}
   ],
   "constraints": [
