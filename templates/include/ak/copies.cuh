@@ -84,6 +84,18 @@ __device__ __forceinline__ void copy_async(u32 to, const void* from, bool inside
                "l"(policy) : "memory");
 }
 
+// Asks L2 for the first of `count` elements that all blocks of the launch will read, so that none waits for memory:
+// every block for other lines of 128 bytes, one for each of its first THREADS threads.
+template <int THREADS, class T>
+__device__ __forceinline__ void prefetch_together(const T* from, long long count) {
+  if (threadIdx.x >= THREADS) return;
+  const long long line = static_cast<long long>(threadIdx.x) * gridDim.x + blockIdx.x;
+  if (line * 128 < count * static_cast<int>(sizeof(T))) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + line * 128) : "memory");
+  }
+}
+
 /// Closes a group of this thread's copies; an empty one counts too.
 __device__ __forceinline__ void commit_copies() {
   if constexpr (kAsynchronousCopies) asm volatile("cp.async.commit_group;" ::: "memory");

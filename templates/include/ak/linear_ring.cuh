@@ -27,18 +27,6 @@ struct LinearWork {
   int rows, lines, k;
 };
 
-// Asks L2 for the first of `count` elements that all blocks of the launch will read, so that none waits for memory: every
-// block for other lines of 128 bytes, one for each of its first THREADS threads.
-template <int THREADS, class T>
-__device__ __forceinline__ void prefetch_together(const T* from, long long count) {
-  if (threadIdx.x >= THREADS) return;
-  const long long line = static_cast<long long>(threadIdx.x) * gridDim.x + blockIdx.x;
-  if (line * 128 < count * static_cast<int>(sizeof(T))) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + line * 128) : "memory");
-  }
-}
-
 // The ring and its tiles as a type. W: format of the weights.
 template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
