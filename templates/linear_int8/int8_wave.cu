@@ -36,8 +36,9 @@
     "LEFT": "232448 - 1024 - X_STAGES * (DEPTH * BM * 128 + 16) - RESULTS",
     "CLUSTER": "SPLIT_K * ACROSS * DOWN",
     "TILES": "ceil_div(M, BM * DOWN) * ceil_div(N, BN * ACROSS)",
-    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, SM_COUNT // CLUSTER)",
-    "WAVES": "ceil_div(TILES, SM_COUNT // CLUSTER)",
+    "RESIDENT": "(SM_COUNT if CLUSTER <= 2 else SM_COUNT * 15 // 16) // CLUSTER",
+    "CLUSTERS": "TILES if SPLIT_K > 1 else min(TILES, RESIDENT)",
+    "WAVES": "ceil_div(TILES, RESIDENT)",
     "STEPS": "WAVES * ceil_div(K, 128 * DEPTH * SPLIT_K)",
     "TILE_STEPS": "TILES * ceil_div(K, 128 * DEPTH)",
     "KILOBYTES": "(M * K + K * N + 2 * M * N) // 1024"
