@@ -155,13 +155,13 @@ struct LinearRing {
     }
   }
 
-  // Tells every block that fills this slice that this warp has read it.
+  // Tells every block that fills this slice that this warp has read it; nothing where `stage` is -1.
   __device__ __forceinline__ void release(int stage) const {
     const int lane = threadIdx.x % 32;
     if constexpr (SHARE > 1) {
-      if (lane < SHARE) barrier_arrive_at(empty + stage * 8, lane);
+      if (lane < SHARE && stage >= 0) barrier_arrive_at(empty + stage * 8, lane);
     } else {
-      if (lane == 0) barrier_arrive(empty + stage * 8);
+      if (lane == 0 && stage >= 0) barrier_arrive(empty + stage * 8);
     }
   }
 };

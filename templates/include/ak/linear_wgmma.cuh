@@ -71,7 +71,8 @@ struct LinearWgmma {
 
   // ---- sums
 
-  // One lane says it for all of its warp, each of which has read weights.
+  // One lane says it for all of its warp, each of which has read weights. stage: -1 for none. All take the same way
+  // whether there is one: around a branch between products that are under way, the compiler takes them one by one (C7513).
   static __device__ __forceinline__ void give_back(const Ring& ring, int stage) {
     __syncwarp();
     ring.release(stage);
@@ -88,7 +89,7 @@ struct LinearWgmma {
 #pragma unroll
     for (int batch = 0; batch < kUnits / kBatch; ++batch) {
       wgmma_wait<1>();
-      if (batch == 1 && previous >= 0) give_back(ring, previous);
+      if (batch == 1) give_back(ring, previous);
 #pragma unroll
       for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
         const int unit = batch * kBatch + of_batch;
@@ -157,7 +158,9 @@ struct LinearWgmma {
         place.advance();
       }
       wgmma_wait<0>();
-      if (last >= 0) give_back(ring, last);
+#pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) keep_behind(sums.d[b]);
+      give_back(ring, last);
     } else {
       Sums parts;
       for (int i = 0, taken = 0; i < count; ++i) {
