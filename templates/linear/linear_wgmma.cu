@@ -93,7 +93,8 @@ using scalar_t = __nv_bfloat16;
 #endif
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false, true>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false,
+                              ak::LinearEnd::exchange>;
 
 // Results of these sums: bias, then the activation; fast, and good for 16 bits.
 __device__ __forceinline__ float activate(float x) {

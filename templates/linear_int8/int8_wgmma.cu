@@ -93,7 +93,8 @@ using scalar_t = __nv_bfloat16;
 #endif
 
 using Weights = ak::PlainWeights<ak::s8>;
-using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false, true>;
+using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false,
+                              ak::LinearEnd::exchange>;
 
 // Results of these sums: scales, and the bias where there is one.
 __device__ __forceinline__ auto results(const float* x_scale, const float* weight_scale, const scalar_t* bias,

@@ -13,7 +13,7 @@
 // order of ranks: no workspace, no second launch, the same bits each time. PROMOTE > 0: after so many slices sums are
 // added, times scales, to float registers of their own.
 //
-// Sums become results in one of two ways: staged in shared memory for all threads (linear_staging.cuh), or with EXCHANGE
+// Sums become results in one of two ways: staged in shared memory for all threads (linear_staging.cuh), or else
 // by the threads that have them (linear_exchange.cuh). The latter is for few rows, where a block has one tile: it also
 // asks for its first slices before its groups meet, and has products of 64 bytes of k under way at once.
 #pragma once
@@ -27,39 +27,44 @@
 
 namespace ak {
 
-// How sums become results.
-template <bool EXCHANGE>
-struct LinearEnd {
+// How sums become results: staged, or by the threads that have them, which push them to each other or not.
+enum class LinearEnd { staged, exchange, push };
+template <LinearEnd END>
+struct LinearEndOf {
   template <class Sum, int... SIZES>
-  using Type = LinearStaging<Sum, SIZES...>;
+  using Type = LinearExchange<Sum, SIZES..., END == LinearEnd::push>;
 };
 template <>
-struct LinearEnd<true> {
+struct LinearEndOf<LinearEnd::staged> {
   template <class Sum, int... SIZES>
-  using Type = LinearExchange<Sum, SIZES...>;
+  using Type = LinearStaging<Sum, SIZES...>;
 };
 
 // The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
 template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP,
-          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false, bool EXCHANGE = false>
+          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false, LinearEnd END = LinearEnd::staged>
 struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
+  static constexpr bool kExchange = END != LinearEnd::staged;
 
   using Groups = LinearGroups<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM>;
   using Sums = typename Groups::Sums;
   using Share = typename Groups::Share;
-  using End = typename LinearEnd<EXCHANGE>::template Type<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
+  using End = typename LinearEndOf<END>::template Type<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
   static constexpr int kThreads = (CONSUMERS + 1) * 128, kUnits = BK / W::kUnitDepth;
   // Units whose products are begun together: of plain weights, which are 32 bytes of k, two.
-  static constexpr int kBatch = EXCHANGE && W::kUnitDepth * X::kBytes == 32 ? 2 : 1;
+  static constexpr int kBatch = kExchange && W::kUnitDepth * X::kBytes == 32 ? 2 : 1;
+  // Weights that have to be unpacked are loaded a batch ahead, during the wait for products.
+  static constexpr bool kAhead = W::kSteps > 1;
   static constexpr int kGroupLines = Groups::kGroupLines, kChunkBytes = End::kBytes;
   using Ring = LinearRing<W, Groups::kLineGroups, Groups::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
-  static constexpr bool kMeet = End::kMeet;  // sums of several are added up, in the memory of the ring
-  static constexpr int kBarriersAt =  // from the first multiple of 1024
-      !kMeet                       ? Ring::kBytes + kChunkBytes
+  static constexpr bool kMeet = End::kMeet;  // sums of several are added up
+  static constexpr bool kOverRing = kMeet && !End::kPush;  // where the sums meet
+  static constexpr int kBarriersAt =                       // from the first multiple of 1024
+      !kOverRing                   ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
                                    : kChunkBytes;
   // Dynamic shared memory of the launch; the plan computes the same.
@@ -78,29 +83,51 @@ struct LinearWgmma {
     ring.release(stage);
   }
 
+  // What a lane loads of a unit, for each 64 lines: words to unpack, and what it needs of its two lines.
+  struct Load {
+    uint4 words[kBatch][BLOCKS];
+    typename W::Lines lines[BLOCKS];
+  };
+  // Loads a batch. weights: of this group in its slice; before: the batch before, of the same lines but for a new block.
+  static __device__ __forceinline__ void load(Load& to, const Load& before, u32 weights, int batch) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) {
+#pragma unroll
+      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
+        const int unit = batch * kBatch + of_batch;
+        const u32 block = weights + b * Ring::kStripBytes + unit / W::kUnits * W::kBytes;
+        to.words[of_batch][b] = load_words(block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16);
+        if (of_batch == 0) to.lines[b] = unit % W::kUnits == 0 ? W::lines(block, warp) : before.lines[b];
+      }
+    }
+  }
+
   // Products of a slice, a batch of units at a time: the operands of one are unpacked while the products of the one
   // before run. At the end the last batch's are under way. previous: stage to release once its products have ended, or -1.
   // group: of lines.
   static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int group, Sums& sums, bool first,
                                                   int previous) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
     const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + group * BLOCKS * Ring::kStripBytes;
+    constexpr int kBatches = kUnits / kBatch;
     u32 a[2][kBatch][BLOCKS][W::kSteps][4];
+    Load loads[2];
+    if constexpr (kAhead) load(loads[0], loads[1], weights, 0);
 #pragma unroll
-    for (int batch = 0; batch < kUnits / kBatch; ++batch) {
+    for (int batch = 0; batch < kBatches; ++batch) {
+      Load& now = loads[batch % 2];
+      Load& other = loads[1 - batch % 2];
+      if (kAhead && batch + 1 < kBatches) load(other, now, weights, batch + 1);
       wgmma_wait<1>();
       if (batch == 1) give_back(ring, previous);
+      if constexpr (!kAhead) load(now, other, weights, batch);
 #pragma unroll
       for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
-        const int unit = batch * kBatch + of_batch;
 #pragma unroll
         for (int b = 0; b < BLOCKS; ++b) {
-          const u32 block = weights + b * Ring::kStripBytes + unit / W::kUnits * W::kBytes;
-          const uint4 words = load_words(block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16);
-          const typename W::Lines lines = W::lines(block, warp);
 #pragma unroll
           for (int step = 0; step < W::kSteps; ++step) {
-            W::fragment(a[batch % 2][of_batch][b][step], words, step, lines);
+            W::fragment(a[batch % 2][of_batch][b][step], now.words[of_batch][b], step, now.lines[b]);
           }
         }
       }
@@ -191,7 +218,7 @@ struct LinearWgmma {
                                              const Scales& scales, const Store& store) {
     const u32 first = (shared_address(memory) + 1023) / 1024 * 1024;
     unsigned char* aligned = memory + (first - shared_address(memory));
-    Sum* staged = reinterpret_cast<Sum*>(aligned + (kMeet ? 0 : Ring::kBytes));
+    Sum* staged = reinterpret_cast<Sum*>(aligned + (kOverRing ? 0 : Ring::kBytes));
     const Ring ring{first, first + kBarriersAt, first + kBarriersAt + STAGES * 8};
     const LinearWork work{packed, rows, lines, k};
     const int rank = Ring::kCluster > 1 ? static_cast<int>(cluster_rank()) : 0;
@@ -199,15 +226,18 @@ struct LinearWgmma {
     if (threadIdx.x == CONSUMERS * 128) {
       prefetch_map(map_x);
       ring.start();
-      if constexpr (EXCHANGE && SHARE == 1 && !SCALED) filled = ring.fill_first(map_x, work, rank);
+      if constexpr (kExchange && SHARE == 1 && !SCALED) filled = ring.fill_first(map_x, work, rank);
     }
     __syncthreads();
     if constexpr (SHARE > 1) cluster_sync();
+    if constexpr (End::kPushAcross) cluster_arrive();
 
     const int group = warp_group();
     if (group == CONSUMERS) {
       if constexpr (CONSUMERS > 1) give_registers<56>();
       if (threadIdx.x % 128 < 32) ring.fill(map_x, work, rank, scales, uniform(filled));
+      __syncwarp();
+      if constexpr (End::kPushAcross) cluster_wait();
       if constexpr (SPLIT_K > 1) cluster_sync();
     } else {
       if constexpr (CONSUMERS == 2) take_registers<224, 2, 56>();
@@ -220,15 +250,16 @@ struct LinearWgmma {
         const Tile tile = Ring::tile_at(work, index, rank);
         Sums sums = {};
         sum_up(ring, place, tile, share, sums, scales);
-        if constexpr (kMeet) {                // such a launch has a cluster for every tile
-          named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
+        if constexpr (kMeet) {  // such a launch has a cluster for every tile
+          if constexpr (kOverRing) named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
           End::meet(staged, work, tile, share, sums, rank, store);
         } else {
           End::write_tile(staged, work, tile, share, sums, store);
         }
       }
     }
-    if constexpr (Ring::kCluster > 1) cluster_sync();  // a block that is gone could not be read or arrived at
+    // A block that is gone could not be read or arrived at.
+    if constexpr (Ring::kCluster > 1 && !End::kPushAcross) cluster_sync();
   }
 };
 
