@@ -22,8 +22,8 @@
 #include <ak/linear_exchange.cuh>
 #include <ak/linear_results.cuh>
 #include <ak/linear_ring.cuh>
+#include <ak/linear_slice.cuh>
 #include <ak/linear_staging.cuh>
-#include <ak/wgmma.cuh>
 
 namespace ak {
 
@@ -52,13 +52,10 @@ struct LinearWgmma {
   using Sums = typename Groups::Sums;
   using Share = typename Groups::Share;
   using End = typename LinearEndOf<END>::template Type<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
-  static constexpr int kThreads = (CONSUMERS + 1) * 128, kUnits = BK / W::kUnitDepth;
-  // Units whose products are begun together: of plain weights, which are 32 bytes of k, two.
-  static constexpr int kBatch = kExchange && W::kUnitDepth * X::kBytes == 32 ? 2 : 1;
-  // Weights that have to be unpacked are loaded a batch ahead, during the wait for products.
-  static constexpr bool kAhead = W::kSteps > 1;
+  static constexpr int kThreads = (CONSUMERS + 1) * 128;
   static constexpr int kGroupLines = Groups::kGroupLines, kChunkBytes = End::kBytes;
   using Ring = LinearRing<W, Groups::kLineGroups, Groups::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
+  using Slice = LinearSlice<W, Ring, Sums, BLOCKS, BM, BK, kExchange>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
   static constexpr bool kMeet = End::kMeet;  // sums of several are added up
@@ -71,82 +68,9 @@ struct LinearWgmma {
   static constexpr int kShared = 1024 + kBarriersAt + STAGES * 16;
   // Every group keeps a slice until it has the next one, and one more has to be on its way.
   static_assert(K_GROUPS < STAGES);
-  static_assert(kUnits % (2 * kBatch) == 0 && (!SCALED || (PROMOTE == 1 && BK == 128)));
-  using Product = Wgmma<X, BM>;
+  static_assert(!SCALED || (PROMOTE == 1 && BK == 128));
 
   // ---- sums
-
-  // One lane says it for all of its warp, each of which has read weights. stage: -1 for none. All take the same way
-  // whether there is one: around a branch between products that are under way, the compiler takes them one by one (C7513).
-  static __device__ __forceinline__ void give_back(const Ring& ring, int stage) {
-    __syncwarp();
-    ring.release(stage);
-  }
-
-  // What a lane loads of a unit, for each 64 lines: words to unpack, and what it needs of its two lines.
-  struct Load {
-    uint4 words[kBatch][BLOCKS];
-    typename W::Lines lines[BLOCKS];
-  };
-  // Loads a batch. weights: of this group in its slice; before: the batch before, of the same lines but for a new block.
-  static __device__ __forceinline__ void load(Load& to, const Load& before, u32 weights, int batch) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-#pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-#pragma unroll
-      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
-        const int unit = batch * kBatch + of_batch;
-        const u32 block = weights + b * Ring::kStripBytes + unit / W::kUnits * W::kBytes;
-        to.words[of_batch][b] = load_words(block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16);
-        if (of_batch == 0) to.lines[b] = unit % W::kUnits == 0 ? W::lines(block, warp) : before.lines[b];
-      }
-    }
-  }
-
-  // Products of a slice, a batch of units at a time: the operands of one are unpacked while the products of the one
-  // before run. At the end the last batch's are under way. previous: stage to release once its products have ended, or -1.
-  // group: of lines.
-  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int group, Sums& sums, bool first,
-                                                  int previous) {
-    const u32 x = ring.slice(stage), weights = x + Ring::kXBytes + group * BLOCKS * Ring::kStripBytes;
-    constexpr int kBatches = kUnits / kBatch;
-    u32 a[2][kBatch][BLOCKS][W::kSteps][4];
-    Load loads[2];
-    if constexpr (kAhead) load(loads[0], loads[1], weights, 0);
-#pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
-      Load& now = loads[batch % 2];
-      Load& other = loads[1 - batch % 2];
-      if (kAhead && batch + 1 < kBatches) load(other, now, weights, batch + 1);
-      wgmma_wait<1>();
-      if (batch == 1) give_back(ring, previous);
-      if constexpr (!kAhead) load(now, other, weights, batch);
-#pragma unroll
-      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
-#pragma unroll
-        for (int b = 0; b < BLOCKS; ++b) {
-#pragma unroll
-          for (int step = 0; step < W::kSteps; ++step) {
-            W::fragment(a[batch % 2][of_batch][b][step], now.words[of_batch][b], step, now.lines[b]);
-          }
-        }
-      }
-      wgmma_fence();
-#pragma unroll
-      for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
-#pragma unroll
-        for (int step = 0; step < W::kSteps; ++step) {
-          const int at = (batch * kBatch + of_batch) * W::kSteps + step;  // in steps of 32 bytes
-          const u64 rows = wgmma_operand(x + at / 4 * Ring::kPanelBytes + at % 4 * 32);
-#pragma unroll
-          for (int b = 0; b < BLOCKS; ++b) {
-            Product::multiply(sums.d[b], a[batch % 2][of_batch][b][step], rows, first && at == 0 ? 0 : 1);
-          }
-        }
-      }
-      wgmma_commit();
-    }
-  }
 
   // sums += parts, times the scales of this slice where there are any.
   static __device__ __forceinline__ void promote(const Ring& ring, int stage, Sums& sums, const Sums& parts,
@@ -179,7 +103,7 @@ struct LinearWgmma {
       for (int i = 0; i < count; ++i) {
         if (share.takes(i)) {
           barrier_wait(place.of(ring.full), place.parity);
-          multiply(ring, place.stage, share.lines, sums, last < 0, last);
+          Slice::multiply(ring, place.stage, share.lines, sums, last < 0, last);
           last = place.stage;
         }
         place.advance();
@@ -187,7 +111,7 @@ struct LinearWgmma {
       wgmma_wait<0>();
 #pragma unroll
       for (int b = 0; b < BLOCKS; ++b) keep_behind(sums.d[b]);
-      give_back(ring, last);
+      Slice::give_back(ring, last);
     } else {
       Sums parts;
       for (int i = 0, taken = 0; i < count; ++i) {
@@ -198,11 +122,11 @@ struct LinearWgmma {
             of_lines[b] = scales.line(tile.part.first + i, tile.line + share.lines * kGroupLines + b * 64);
           }
           barrier_wait(place.of(ring.full), place.parity);
-          multiply(ring, place.stage, share.lines, parts, taken % PROMOTE == 0, -1);
+          Slice::multiply(ring, place.stage, share.lines, parts, taken % PROMOTE == 0, -1);
           wgmma_wait<0>();
           ++taken;
           if (taken % PROMOTE == 0 || i + K_GROUPS >= count) promote(ring, place.stage, sums, parts, of_lines);
-          give_back(ring, place.stage);
+          Slice::give_back(ring, place.stage);
         }
         place.advance();
       }
