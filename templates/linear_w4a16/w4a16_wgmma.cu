@@ -6,7 +6,7 @@
     "K_GROUPS": {"values": [1, 2, 4], "default": 1},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [128, 256], "default": 128},
-    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8], "default": 4},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8, 16], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 4},
     "PUSH": {"values": [0, 1], "default": 0},
     "SHARE": {"values": [1, 2], "default": 1},
@@ -18,7 +18,8 @@
     {"BM": 128, "CONSUMERS": 1, "SPLIT_K": 2},
     {"BM": 64, "PUSH": 1, "SPLIT_K": 2, "STAGES": 7},
     {"BM": 128, "CONSUMERS": 1, "PUSH": 1, "SPLIT_K": 2, "STAGES": 5},
-    {"BK": 256, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 8}
+    {"BK": 256, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 8},
+    {"CONSUMERS": 4, "K_GROUPS": 4, "PUSH": 1, "SPLIT_K": 2, "STAGES": 16}
   ],
   "constraints": [
     "ARCH == 90",
@@ -30,7 +31,7 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 8] or SHARED + STAGE_BYTES + 16 > 232448",
+    "STAGES in [4, 8] or SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and BK == 128",
     "PUSH == 0 or MEET"
   ],
   "let": {
