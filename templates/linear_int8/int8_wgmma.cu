@@ -26,7 +26,7 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 8] or SHARED + STAGE_BYTES + 16 > 232448",
+    "STAGES in [4, 6, 8] or SHARED + STAGE_BYTES + 16 > 232448",
     "PUSH == 0 or MEET"
   ],
   "let": {

@@ -17,13 +17,14 @@
     {"BK": 256, "K_GROUPS": 2, "SPLIT_K": 2, "STAGES": 8},
     {"BM": 128, "CONSUMERS": 1, "SPLIT_K": 2},
     {"BM": 64, "PUSH": 1, "SPLIT_K": 2, "STAGES": 7},
+    {"BM": 64, "CONSUMERS": 4, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 6},
     {"BM": 128, "CONSUMERS": 1, "PUSH": 1, "SPLIT_K": 2, "STAGES": 5},
     {"BK": 256, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 8},
     {"CONSUMERS": 4, "K_GROUPS": 4, "PUSH": 1, "SPLIT_K": 2, "STAGES": 16}
   ],
   "constraints": [
     "ARCH == 90",
-    "BLOCKS * (BM // 2 + 32) + 48 <= (104 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
+    "BLOCKS * (BM // 2 + 32) + 48 <= (112 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
@@ -31,7 +32,7 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 8] or SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and BK == 128",
+    "STAGES in [4, 6, 8] or SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and BK == 128",
     "PUSH == 0 or MEET"
   ],
   "let": {
