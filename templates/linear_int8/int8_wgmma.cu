@@ -6,7 +6,7 @@
     "K_GROUPS": {"values": [1, 2, 4], "default": 1},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [128, 256], "default": 128},
-    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8], "default": 4},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
     "PUSH": {"values": [0, 1], "default": 0},
     "SHARE": {"values": [1, 2], "default": 1},
@@ -26,8 +26,8 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 6, 8] or SHARED + STAGE_BYTES + 16 > 232448",
-    "PUSH == 0 or MEET"
+    "STAGES in [4, 8] or SHARED + (2 if STAGES == 6 else 1) * (STAGE_BYTES + 16) > 232448",
+    "PUSH == 0 or SPLIT_K * K_GROUPS == 2 and BLOCKS == 1 and BM in [64, 128] and STAGES >= 4"
   ],
   "let": {
     "PACKED_BLOCKS": "ceil_div(K, 256) * 2",

@@ -35,9 +35,9 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 6, 8] or SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and BK == 128",
-    "PUSH == 0 or MEET",
-    "AHEAD == 0 or MEET and BLOCKS == 1"
+    "STAGES in [4 - 4 * PUSH, 8] or STAGES < 8 and SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and PUSH and BM == 16 and BK == 128",
+    "PUSH == 0 or SPLIT_K == 2 and BLOCKS == 1 and 16 <= BM <= 128 and CONSUMERS != 3",
+    "AHEAD == 0 or PUSH and BM in [16, 64, 128]"
   ],
   "let": {
     "BLOCK_BYTES": "4352 if zero_points else 4224",
