@@ -27,14 +27,15 @@ struct LinearWork {
   int rows, lines, k;
 };
 
-// The ring and its tiles as a type. W: format of the weights.
-template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
+// The ring and its tiles as a type. W: format of the weights. ROWS_ONLY: weights come another way.
+template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED,
+          bool ROWS_ONLY = false>
 struct LinearRing {
   using X = typename W::X;
 
   static constexpr int kCluster = SPLIT_K * SHARE, kStrips = LINES / 64;
   static constexpr int kPanels = BK * X::kBytes / 128, kPanelBytes = BM * 128, kXBytes = kPanels * kPanelBytes;
-  static constexpr int kBlocks = BK / W::kDepth, kStripBytes = kBlocks * W::kBytes;
+  static constexpr int kBlocks = BK / W::kDepth, kStripBytes = ROWS_ONLY ? 0 : kBlocks * W::kBytes;
   static constexpr int kScalesAt = kXBytes + kStrips * kStripBytes;
   static constexpr int kStageBytes = (kScalesAt + (SCALED ? BM * 4 : 0) + 1023) / 1024 * 1024;
   static constexpr int kBytes = STAGES * kStageBytes;
@@ -68,7 +69,9 @@ struct LinearRing {
 
   // Tile `index` for this block: neighbours in a cluster have neighbouring lines or neighbouring parts of k.
   static __device__ __forceinline__ Tile tile_at(const LinearWork& work, int index, int rank) {
-    const TilePlace at = grouped_place<GROUP>(index, down(work), across(work));
+    // Where no tile has the same lines there is nothing to divide: the first slice is asked for so much sooner.
+    const TilePlace at =
+        across(work) == 1 ? TilePlace{index, 0} : grouped_place<GROUP>(index, down(work), across(work));
     const int slices = (work.k + BK - 1) / BK;
     return {at.column * BM, (at.row * SHARE + (SHARE > 1 ? rank : 0)) * LINES,
             split_part<SPLIT_K>(index, slices, SPLIT_K > 1 ? rank : 0)};
@@ -76,10 +79,21 @@ struct LinearRing {
 
   // ---- the warp that fetches
 
-  __device__ __forceinline__ void fetch(const CUtensorMap* map_x, const LinearWork& work, const Tile& tile, int slice,
-                                        int stage, int rank, u64 policy) const {
-    const u32 to = this->slice(stage), barrier = full + stage * 8;
+  // Announces a slice and asks for its weights.
+  __device__ __forceinline__ void fetch_weights(const LinearWork& work, const Tile& tile, int slice, int stage,
+                                                u64 policy) const {
+    const u32 to = this->slice(stage) + kXBytes, barrier = full + stage * 8;
     barrier_expect(barrier, kXBytes + kStrips * kStripBytes);
+    if constexpr (ROWS_ONLY) return;
+    const int blocks = W::blocks(work.k), last = (work.lines - 1) / 64;  // past the last strip that one again
+    for (int strip = 0; strip < kStrips; ++strip) {
+      const long long block = static_cast<long long>(min(tile.line / 64 + strip, last)) * blocks + slice * kBlocks;
+      bulk_load(to + strip * kStripBytes, work.packed + block * W::kBytes, kStripBytes, barrier, policy);
+    }
+  }
+  __device__ __forceinline__ void fetch_rows(const CUtensorMap* map_x, const Tile& tile, int slice, int stage,
+                                             int rank) const {
+    const u32 to = this->slice(stage), barrier = full + stage * 8;
 #pragma unroll
     for (int panel = 0; panel < kPanels; ++panel) {
       const int at = slice * BK + panel * (128 / X::kBytes);
@@ -90,11 +104,6 @@ struct LinearRing {
         tma_load_multicast(to + panel * kPanelBytes + rank * kShare * 128, map_x, barrier, (1 << SHARE) - 1, at,
                            tile.row + rank * kShare);
       }
-    }
-    const int blocks = W::blocks(work.k), last = (work.lines - 1) / 64;  // past the last strip that one again
-    for (int strip = 0; strip < kStrips; ++strip) {
-      const long long block = static_cast<long long>(min(tile.line / 64 + strip, last)) * blocks + slice * kBlocks;
-      bulk_load(to + kXBytes + strip * kStripBytes, work.packed + block * W::kBytes, kStripBytes, barrier, policy);
     }
   }
 
@@ -119,8 +128,11 @@ struct LinearRing {
     const u64 policy = cache_policy(across(work) == 1);
     const Tile tile = tile_at(work, index, rank);
     const int count = max(min(STAGES, tile.part.count), 0);  // a last part may have less than nothing
+    // Weights are in memory, and need no tensor map: they are asked for while x comes to L2 and the map is read.
 #pragma unroll 1
-    for (int i = 0; i < count; ++i) fetch(map_x, work, tile, tile.part.first + i, i, rank, policy);
+    for (int i = 0; i < count; ++i) fetch_weights(work, tile, tile.part.first + i, i, policy);
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) fetch_rows(map_x, tile, tile.part.first + i, i, rank);
     return count;
   }
 
@@ -135,7 +147,10 @@ struct LinearRing {
       const Tile tile = tile_at(work, index, rank);
       for (int i = filled; i < tile.part.count; ++i) {
         barrier_wait(empty + ring.stage * 8, ring.parity ^ 1);
-        if (threadIdx.x % 32 == 0) fetch(map_x, work, tile, tile.part.first + i, ring.stage, rank, policy);
+        if (threadIdx.x % 32 == 0) {
+          fetch_weights(work, tile, tile.part.first + i, ring.stage, policy);
+          fetch_rows(map_x, tile, tile.part.first + i, ring.stage, rank);
+        }
         if constexpr (SCALED) fetch_scales(tile, scales, tile.part.first + i, ring.stage);
         ring.advance();
       }
@@ -143,13 +158,13 @@ struct LinearRing {
     }
   }
 
-  // Tells every block that fills this slice that this warp has read it.
+  // Tells every block that fills this slice that this warp has read it; nothing where `stage` is -1.
   __device__ __forceinline__ void release(int stage) const {
     const int lane = threadIdx.x % 32;
     if constexpr (SHARE > 1) {
-      if (lane < SHARE) barrier_arrive_at(empty + stage * 8, lane);
+      if (lane < SHARE && stage >= 0) barrier_arrive_at(empty + stage * 8, lane);
     } else {
-      if (lane == 0) barrier_arrive(empty + stage * 8);
+      if (lane == 0 && stage >= 0) barrier_arrive(empty + stage * 8);
     }
   }
 };

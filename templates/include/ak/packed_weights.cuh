@@ -104,25 +104,37 @@ struct Int4Weights : PackedLayout<4, X, 128, 64 * (ZEROS ? 4 : 2)> {
     u32 scale[2], zero[2];  // of lines lane / 4 and lane / 4 + 8, twice each
   };
   static __device__ __forceinline__ constexpr int place(int step, int r, int e) { return step * 32 + (r + 4 * e) * 4; }
-  // The lane's lines in 16 lines of the block at this shared address.
-  static __device__ __forceinline__ Lines lines(u32 block, int sixteen) {
-    const u32 pair = sixteen * 8 + threadIdx.x % 32 / 4;
+  // What the tail has for a lane's two lines, and where in a block that is, in 16 of its lines.
+  static constexpr int kTailWords = ZEROS ? 2 : 1;
+  static __device__ __forceinline__ int tail_at(int sixteen) {
+    return Base::kTailAt + (sixteen * 8 + static_cast<int>(threadIdx.x) % 32 / 4) * kTailWords * 4;
+  }
+  static __device__ __forceinline__ Lines expand(const u32 (&tail)[kTailWords]) {
     Lines result;
     if constexpr (ZEROS) {
-      u32 first, second;
-      asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                   : "=r"(first), "=r"(second)
-                   : "r"(block + Base::kTailAt + pair * 8)
-                   : "memory");
-      result.scale[0] = __byte_perm(first, first, 0x1010), result.scale[1] = __byte_perm(second, second, 0x1010);
-      result.zero[0] = __byte_perm(first, first, 0x3232), result.zero[1] = __byte_perm(second, second, 0x3232);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        result.scale[i] = __byte_perm(tail[i], tail[i], 0x1010);
+        result.zero[i] = __byte_perm(tail[i], tail[i], 0x3232);
+      }
     } else {
-      u32 both;
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(both) : "r"(block + Base::kTailAt + pair * 4) : "memory");
-      result.scale[0] = __byte_perm(both, both, 0x1010), result.scale[1] = __byte_perm(both, both, 0x3232);
+      result.scale[0] = __byte_perm(tail[0], tail[0], 0x1010), result.scale[1] = __byte_perm(tail[0], tail[0], 0x3232);
       result.zero[0] = result.zero[1] = kMagic + 0x00080008u;
     }
     return result;
+  }
+  // The lane's lines in 16 lines of the block at this shared address.
+  static __device__ __forceinline__ Lines lines(u32 block, int sixteen) {
+    u32 tail[kTailWords];
+    if constexpr (ZEROS) {
+      asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                   : "=r"(tail[0]), "=r"(tail[1])
+                   : "r"(block + tail_at(sixteen))
+                   : "memory");
+    } else {
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(tail[0]) : "r"(block + tail_at(sixteen)) : "memory");
+    }
+    return expand(tail);
   }
   // Numbers of an instruction less their zero points, exactly; zero: of lines lane / 4 and lane / 4 + 8, twice each.
   static __device__ __forceinline__ void numbers(u32 (&a)[4], const uint4& words, int step, const u32 (&zero)[2]) {
@@ -178,6 +190,28 @@ __device__ __forceinline__ void pack_block(unsigned char* block, Read read) {
     reinterpret_cast<uint4*>(block)[(unit * 4 + sixteen) * 32 + lane] =
         make_uint4(words[0], words[1], words[2], words[3]);
   }
+}
+
+// Loads 16 bytes, or a word, that are read once, where `inside` holds; else leaves what is there.
+__device__ __forceinline__ void load_once(uint4& words, const unsigned char* from, bool inside) {
+  asm volatile(
+      "{\n"
+      ".reg .pred inside;\n"
+      "setp.ne.b32 inside, %5, 0;\n"
+      "@inside ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+      "}\n"
+      : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)
+      : "l"(from), "r"(static_cast<int>(inside)));
+}
+__device__ __forceinline__ void load_once(u32& word, const unsigned char* from, bool inside) {
+  asm volatile(
+      "{\n"
+      ".reg .pred inside;\n"
+      "setp.ne.b32 inside, %2, 0;\n"
+      "@inside ld.global.L1::no_allocate.u32 %0, [%1];\n"
+      "}\n"
+      : "+r"(word)
+      : "l"(from), "r"(static_cast<int>(inside)));
 }
 
 // Loads 16 bytes of shared memory.

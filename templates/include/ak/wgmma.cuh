@@ -27,6 +27,19 @@ template <int LEFT>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
+/// After a wait: whatever reads these sums stays behind it. Where a copy of one gets before the wait, the compiler takes
+/// products one by one (C7514).
+template <class Sum, int COUNT>
+__device__ __forceinline__ void keep_behind(Sum (&d)[COUNT]) {
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    if constexpr (kSame<Sum, float>) {
+      asm volatile("" : "+f"(d[i])::"memory");
+    } else {
+      asm volatile("" : "+r"(d[i])::"memory");
+    }
+  }
+}
 
 /// Swizzles of operands, as in tensor maps and swizzle.cuh; the value is the descriptor's code.
 enum class Swizzle : u64 { none = 0, bytes_128 = 1, bytes_64 = 2, bytes_32 = 3 };
