@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of products whose rows come in groups (experts), each with weights of its own: which rows tile number i has.
+// Tiles of products whose rows come in groups (experts) with weights of their own: which rows tile i has.
 //
 // The tiles of all groups are lined up, group after group; sizes of groups are only known on the device, and may be 0.
 // A warp looks at 32 groups at once: a load a lane, a prefix sum over lanes, a vote. No shared memory, no barrier.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of a linear layer with mma.sync: packed weights as the A operand, rows of x as the B operand, from sm_80 on.
+// A tile of a linear layer with mma.sync: packed weights as A, rows of x as B.
 //
 // The product is y^T = W x^T: BN lines of the weight are the instruction's rows, BM rows of x its columns, so that one
 // row of x costs 8 columns and not 16 rows. A warp has WN lines and all BM rows; WARPS_K warps share a tile along k and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of one slice of a linear layer on Hopper: weights unpacked in registers while products before them run.
+// Products of a slice of a linear layer on Hopper while the next weights are unpacked.
 //
 //   batch b:      ld.shared, unpack ─► registers ┐
 //   batch b - 1:  wgmma 64 x BM, A from registers, B from shared memory, under way

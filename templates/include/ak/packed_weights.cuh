@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in the order of matrix fragments: plain, bytes and int4, packed once so that 16 bytes of a lane are operands.
+// Weights in the order of matrix fragments: plain, bytes and int4; 16 bytes of a lane are operands.
 //
 // A weight [lines][k] becomes the A operand of mma.sync and of wgmma (which have the same lanes: mma.cuh). A unit is 16
 // lines by the k that gives each lane 16 bytes: 512 neighbouring bytes, which a warp loads as one uint4 a lane without

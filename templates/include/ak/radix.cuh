@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting by digits of 8 bits, stable, the same way every time: one launch counts all digits, one a digit moves keys.
+// Sorting by digits of 8 bits, stable: one launch counts all digits, one a digit moves keys.
 //
 // A launch that moves reads keys once and writes them once. A block takes a tile: THREADS * ITEMS neighbouring keys, a
 // warp 32 * ITEMS of them, in order of items, then lanes. What other tiles have of each digit follows from a look-back:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of a product of 16-bit matrices whose lines begin anywhere, on the matrix units (mma.sync, from sm_80 on).
+// A tile of a product of 16-bit matrices whose lines begin anywhere (mma.sync).
 //
 // For the shapes that no asynchronous copy of 16 bytes can read: any K, N and M, either layout of either operand. 128
 // threads make 64 x 64 results, four warps 32 x 32 each. A slice of 32 in k goes from global memory through registers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lanes, blocks and clusters find in a row, joined without a barrier of the cluster. Clusters: from sm_90 on.
+// What lanes, blocks and clusters find in a row, joined without a barrier of the cluster.
 //
 // Blocks of a cluster send each other 16 bytes a row (st.async), and wait for those alone.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows without a ring, for the operators of ak/row_pipeline.cuh: short ones held by lanes, any read twice. From sm_80 on.
+// Rows without a ring, for the operators of row_pipeline.cuh: short ones held by lanes, any read twice.
 #pragma once
 
 #include <ak/row_exchange.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of a product on Hopper's matrix units: slices come through a ring (TMA), warp groups multiply them (wgmma).
+// Tiles of a product on Hopper: slices come through a ring (TMA), warp groups multiply them (wgmma).
 //
 // One warp group fetches and CONSUMERS multiply. A slice is 128 bytes deep in k: ROWS lines of a, then COLUMNS lines of
 // b, all of 128 swizzled bytes; an operand that lies across k (16-bit elements only) is panels of 64 lines of k
