@@ -84,6 +84,12 @@ __device__ int keys_seen(int i, int queries, int length, int room) {
 #ifdef AK_MUTATION_LAST_KEY
   seen = min(seen, length - 1);
 #endif
+#ifdef AK_MUTATION_WHOLE_TILE
+  if (seen > 0 && seen % 256 == 0) --seen;
+#endif
+#ifdef AK_MUTATION_BEGUN_TILE
+  if (seen > 1 && seen % 256 == 1) --seen;
+#endif
   return max(seen, 0);
 }
 
@@ -186,6 +192,9 @@ __global__ void attention_decode_reference(const query_t* q, const scalar_t* k, 
     }
   }
 
+#ifdef AK_MUTATION_SHORT_TILE
+  if (seen % 256 == 255) sum[0] += exp(-maximum[0]);
+#endif
 #ifdef AK_MUTATION_PAST_SCORES
   if (length < room && length % PAGE_SIZE > 0)
     sum[0] += exp(score(query, k + elements(length), scale) + accum_t(__int_as_float(0xff800000)));

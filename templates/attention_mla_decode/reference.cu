@@ -78,6 +78,12 @@ __device__ int keys_seen(int i, int queries, int length, int room) {
 #ifdef AK_MUTATION_LAST_KEY
   seen = min(seen, length - 1);
 #endif
+#ifdef AK_MUTATION_WHOLE_TILE
+  if (seen > 0 && seen % 128 == 0) --seen;
+#endif
+#ifdef AK_MUTATION_BEGUN_TILE
+  if (seen > 1 && seen % 128 == 1) --seen;
+#endif
   return max(seen, 0);
 }
 
@@ -182,6 +188,9 @@ __global__ void mla_decode_reference(const scalar_t* q, const scalar_t* kv, cons
     }
   }
 
+#ifdef AK_MUTATION_SHORT_TILE
+  if (seen % 128 == 127) sum[0] += exp(-maximum[0]);
+#endif
 #ifdef AK_MUTATION_PAST_SCORES
   if (length < room && length % PAGE_SIZE > 0)
     sum[0] += exp(score(query, kv + elements(length), scale) + accum_t(__int_as_float(0xff800000)));

@@ -100,6 +100,20 @@ struct Keys {
 #ifdef AK_MUTATION_NO_MASK
     end = CAUSAL ? t : t - 1;
 #endif
+    // Where the first or the last of 128 queries has its border next to that of 128 keys, by which tiles are left out or
+    // taken for whole.
+#ifdef AK_MUTATION_SKIPPED_BEGIN
+    if (query % 128 == 0 && begin % 128 == 127) ++begin;
+#endif
+#ifdef AK_MUTATION_UNMASKED_BEGIN
+    if (query % 128 == 127 && begin % 128 == 1) --begin;
+#endif
+#ifdef AK_MUTATION_SKIPPED_END
+    if (query % 128 == 127 && end % 128 == 1 && end < t) --end;
+#endif
+#ifdef AK_MUTATION_UNMASKED_END
+    if (query % 128 == 0 && end % 128 == 127 && end < t) ++end;
+#endif
 #ifdef AK_MUTATION_LAST_TILE
     end = min(end, t - min(t / 2, 32ll));
 #endif
@@ -255,7 +269,7 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
     const long long query = first_query + i / D;
     shared.queries[i / D][i % D] = query < s ? widen(q[q_begin + query * q_pitch + i % D]) : accum_t(0);
   }
-  const long long begin = Keys(first_query, s, t).begin / LANES * LANES;  // of what the block looks at
+  const long long begin = Keys(first_query, s, t).begin;  // of what the block looks at
   const long long end = Keys(min(first_query + QUERIES, s) - 1, s, t).end;
   Keys seen[ROWS];
   accum_t scores[ROWS], maximum[ROWS], sum[ROWS] = {}, result[ROWS][PARTS] = {};
