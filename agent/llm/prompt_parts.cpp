@@ -229,6 +229,8 @@ std::string resources_text(const EvaluationResult& result) {
   if (result.occupancy)
     text += fmt::format("  occupancy {:.0f} %, limited by {}\n", 100 * result.occupancy->ratio,
                         result.occupancy->limiter);
+  for (const Diagnostic& said : result.outcome.diagnostics)
+    if (said.severity == "warning") text += fmt::format("  the compiler warns: {}\n", said.message);
   return text.empty() ? "" : "Resources:\n" + text;
 }
 

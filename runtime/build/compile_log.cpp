@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kMaxDiagnostics = 50;       // more help nobody, and they fill prompts
 constexpr std::size_t kMaxMessageLength = 2'000;  // template names can be endless
 
+constexpr std::string_view kPtxas = "ptxas: ";
+
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -102,6 +104,17 @@ std::optional<Diagnostic> parse_unlocated(std::string_view line) {
   return std::nullopt;
 }
 
+/// What ptxas says of code that is slow: "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are
+/// serialized due to ... in the function 'k'". The rest of its report is about nothing wrong.
+std::optional<Diagnostic> parse_loss(std::string_view line) {
+  constexpr std::string_view kLoss = "Potential Performance Loss: ";
+  const std::size_t at = line.find(kLoss), number = line.find('(');
+  if (!is_ptxas_report(line) || at == std::string_view::npos) return std::nullopt;
+  const std::string_view what = line.substr(at + kLoss.size());
+  const std::string_view code = number < at ? line.substr(number, at - number) : std::string_view();
+  return Diagnostic{"warning", fmt::format("{}{}{}", kPtxas, code, what), 0, 0};
+}
+
 // Column under which NVRTC's caret is: it prints the source line after the message, indented by two, and
 // the caret below.
 int column_after(const std::vector<std::string_view>& lines, std::size_t index) {
@@ -128,6 +141,7 @@ std::vector<Diagnostic> parse_compile_log(std::string_view log, std::string_view
     auto diagnostic = parse_located(lines[i], file_name);
     if (diagnostic && diagnostic->line > 0) diagnostic->column = column_after(lines, i);
     if (!diagnostic) diagnostic = parse_unlocated(lines[i]);
+    if (!diagnostic) diagnostic = parse_loss(lines[i]);
     if (const auto explanation = explanation_in(lines[i]); !diagnostic && !explanation.empty())
       explain_further(found, explanation);
     if (!diagnostic || is_of_constants(*diagnostic)) continue;
@@ -142,6 +156,10 @@ std::vector<Diagnostic> parse_compile_log(std::string_view log, std::string_view
                         [](const Diagnostic& each) { return each.severity == "error"; });
   if (found.size() > kMaxDiagnostics) found.resize(kMaxDiagnostics);
   return found;
+}
+
+bool is_slow_code(const Diagnostic& diagnostic) {
+  return diagnostic.severity == "warning" && diagnostic.message.starts_with(kPtxas);
 }
 
 std::string clean_compile_log(std::string_view log) {

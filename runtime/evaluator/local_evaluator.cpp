@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluator/local_evaluator.h"
+#include "runtime/build/compile_log.h"
 
 #include <poll.h>
 
@@ -35,6 +36,14 @@ double ms_between(TimePoint from, TimePoint to) {
 
 Outcome ended_as(Status status, StageId stage, std::string message, std::optional<Gate> gate = {}) {
   return {.status = status, .stage = stage, .message = std::move(message), .diagnostics = {}, .gate = gate};
+}
+
+/// What ptxas warns of goes along with what a program came to. One that was known came with it.
+void add_slow_code(const Outcome& build, Outcome& outcome) {
+  for (const Diagnostic& said : build.diagnostics)
+    if (is_slow_code(said) && std::ranges::find(outcome.diagnostics, said.message, &Diagnostic::message) ==
+                                  outcome.diagnostics.end())
+      outcome.diagnostics.push_back(said);
 }
 
 /// Of the jobs that ran on a device, milliseconds.
@@ -223,6 +232,7 @@ std::optional<Outcome> LocalEvaluator::judge(EvaluationJob& job) {
 
 void LocalEvaluator::finish(EvaluationJob& job, Outcome outcome) {
   job.result.outcome = std::move(outcome);
+  if (job.result.build) add_slow_code(job.result.build->outcome, job.result.outcome);
   job.result.stage_times.total_ms = ms_between(job.submitted, steady_clock::now());
   if (job.started != TimePoint{}) {
     spent_.build_ms += ms_between(job.submitted, job.built);

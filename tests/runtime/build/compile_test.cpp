@@ -201,6 +201,26 @@ TEST_CASE("warnings of a kernel that builds are kept, ptxas's report is not") {
   CHECK(result.log.find("ptxas") == std::string::npos);
 }
 
+TEST_CASE("what ptxas reports of a loss of performance is a warning") {
+  const auto result = build(R"(
+extern "C" __global__ void k(float* x, unsigned long long a, unsigned long long b) {
+  float d[4] = {x[0], x[1], x[2], x[3]};
+  for (int i = 0; i < 2; ++i) {
+    asm volatile("wgmma.fence.sync.aligned;\n"
+                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a + i), "l"(b));
+    d[0] += 1.0f;
+  }
+  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  for (int i = 0; i < 4; ++i) x[threadIdx.x * 4 + i] = d[i];
+})");
+  REQUIRE(result.outcome.status == Status::ok);
+  REQUIRE(result.outcome.diagnostics.size() == 1);
+  CHECK(is_slow_code(result.outcome.diagnostics[0]));
+  CHECK_THAT(result.outcome.diagnostics[0].message,
+             Catch::Contains("wgmma.mma_async instructions are serialized"));
+}
+
 TEST_CASE("more static shared memory than a block may have exceeds resources") {
   const auto result = build(
       "extern \"C\" __global__ void k(float* x) { __shared__ float t[60000]; t[threadIdx.x] = x[0]; "
