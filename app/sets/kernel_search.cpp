@@ -396,15 +396,14 @@ class SetMaking {
     return amounts;
   }
 
-  /// Times of all candidates as sums of terms, and what these say of every shape. Points with the same terms, which are those
-  /// of one template, are fitted together.
+  /// Times of all candidates as sums of terms, and what these say of every shape. Points of one template are fitted together.
   void estimate(const MemberMeasurements& measurements) {
     std::vector<ShapeAmounts> amounts;
-    std::map<std::vector<std::string>, std::vector<std::size_t>> alike;
+    std::map<std::vector<std::string>, std::vector<std::size_t>> alike;  // by source and terms
     for (KnownCandidate& one : known_) {
       one.estimate = {};
       one.estimated_ns.assign(shape_count(), std::numeric_limits<double>::infinity());
-      std::vector<std::string> terms;
+      std::vector<std::string> terms{one.candidate.source};
       amounts.push_back(amounts_of(measurements, one));
       for (const Expression& term : amounts.back().terms) terms.push_back(term.text());
       if (!amounts.back().timed.times_ns.empty()) alike[terms].push_back(amounts.size() - 1);

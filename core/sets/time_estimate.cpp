@@ -19,8 +19,8 @@ constexpr double kPsPerNs = 1000;
 constexpr double kRidge = 1e-9;
 // A gradient that is rounding alone.
 constexpr double kFlat = 1e-9;
-// How much a factor's relative distance from the mean of kernels alike counts, in errors of one shape: of 0.05 to 1 the best by
-// cross-validation (experiments/results/2026-11-28_set_estimates).
+// How much a factor's relative distance from the mean of kernels alike counts, in errors of one shape: by cross-validation 0.03 to
+// 0.3 are alike, and this is between them (experiments/results/2026-11-28_set_estimates).
 constexpr double kTowardsMean = 0.1;
 
 using Row = std::vector<double>;

@@ -40,7 +40,7 @@
     "WIDE": "A_WIDE and B_WIDE and N % 8 == 0",
     "CLUSTER": "SPLIT_K * SHARE",
     "CLUSTER_TILES": "ceil_div(M, BM) * ceil_div(N, BN * SHARE)",
-    "RESIDENT": "(SM_COUNT if CLUSTER <= 2 else SM_COUNT * 15 // 16) * PER_SM // CLUSTER",
+    "RESIDENT": "SM_COUNT * PER_SM // CLUSTER if CLUSTER <= 2 else SM_COUNT * 15 // 16 // CLUSTER * PER_SM",
     "CLUSTERS": "CLUSTER_TILES if SPLIT_K > 1 else min(CLUSTER_TILES, RESIDENT)",
     "WAVES": "ceil_div(CLUSTER_TILES, RESIDENT) if WIDE else 0",
     "STEPS": "ceil_div(K, 64 * SPLIT_K)",

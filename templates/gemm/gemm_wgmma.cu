@@ -60,7 +60,7 @@
   },
   "time_terms": ["1", "WAVES", "STEPS", "TILE_STEPS", "TILE_STEPS if A_LINE % 64 else 0", "TILE_STEPS if B_LINE % 64 else 0",
                  "KILOBYTES", "PACK_A + PACK_B", "COUNT * (M * K * PACK_A + K * N * PACK_B) // 512",
-                 "SHARES", "1 if STREAM_K and ceil_div(K, 64) % STEPS else 0", "STEPS if N < BN else 0",
+                 "SHARES", "1 if STREAM_K and TILES % CLUSTERS else 0", "STEPS if N < BN else 0",
                  "COUNT * M * N // 512 if N % 64 else 0"],
   "workspace": [
     {"name": "packed_a", "dtype": "dtype",

@@ -19,7 +19,7 @@
     "VECTORS": "ROW // 16",
     "SHORT": "ROW % 16 == 0 and VECTORS <= 128",
     "STREAMED": "ROW % 16 == 0 and not SHORT and STAGES > PART",
-    "MOST_CLUSTERS": "max(1, (SM_COUNT if CLUSTER <= 2 else SM_COUNT * 15 // 16) * BLOCKS_PER_SM // CLUSTER)",
+    "MOST_CLUSTERS": "max(1, SM_COUNT * BLOCKS_PER_SM // CLUSTER if CLUSTER <= 2 else SM_COUNT * 15 // 16 // CLUSTER * BLOCKS_PER_SM)",
     "CLUSTERS": "ceil_div(M, ceil_div(M, MOST_CLUSTERS))"
   },
   "launches": [

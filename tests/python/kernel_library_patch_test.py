@@ -644,6 +644,10 @@ class NextNormTest(unittest.TestCase):
                 norm(made)
             self.assertEqual(library.calls, ["norm"])
 
+    def test_a_capture_that_nobody_can_number_is_like_no_other(self) -> None:
+        capture_of = importlib.import_module(f"{ops().__name__}._patch")._capture_of
+        self.assertNotEqual(capture_of(0), capture_of(0))
+
     def test_a_norm_that_is_replaced_later_or_does_not_fit_is_not_made_ahead(self) -> None:
         def replaced(model):
             model.layers[1].input_layernorm.forward = lambda x: x * 2
