@@ -106,7 +106,7 @@ def measure(out, options):
     ragged = drawn(options.ragged, options.seed + 1, True)
     kinds = {name_of(shape): "multiples of 8" for shape in aligned} | {name_of(shape): "ragged K" for shape in ragged}
     known = {row[1] for row in by_shape(rows(out, kinds.get))}
-    # Both kinds by turns in proportion: a run that is stopped has timed a sample of each.
+    # Both kinds mixed: a run that is stopped has timed a share of each.
     mixed = random.Random(options.seed).sample(aligned + ragged, len(aligned) + len(ragged))
     left = [shape for shape in mixed if name_of(shape) not in known]
     status = 0

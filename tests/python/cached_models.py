@@ -75,7 +75,7 @@ class StaticLayer:
 
 
 class DynamicSlidingWindowLayer(DynamicLayer):
-    """Keeps what the window of the next query has besides the query itself."""
+    """Keeps what the window of the next query has in addition to the query itself."""
 
     def __init__(self, window):
         super().__init__()
