@@ -82,12 +82,18 @@ take_turns() {  # PART
   done
 }
 
+left_for_runs() {  # PART: without what its turns will take, so that a long search does not cost the comparison
+  local run missing=0
+  [ "$python" = none ] || [ "$device" != cuda ] || for run in ${in_turns[$1]:-}; do [ -e "$out/$1/$run.turns.json" ] || missing=$((missing + 1)); done
+  echo $(($(left) - missing * turns_s))
+}
+
 measure() {  # PART
   local folder=$out/$1 code
-  while [ "$(status_of "$folder")" != complete ] && [ "$(left)" -gt $run_s ]; do
+  while [ "$(status_of "$folder")" != complete ] && [ "$(left_for_runs "$1")" -gt $run_s ]; do
     local resume=()
     [ -e "$folder/manifest.json" ] && resume=(--resume)
-    timeout -s INT "$(left)" "$program" experiment run "$root/experiments/attention_$1.json" --output "$folder" \
+    timeout -s INT "$(left_for_runs "$1")" "$program" experiment run "$root/experiments/attention_$1.json" --output "$folder" \
       "${resume[@]}" --runs "${RUNS:-2}" --device "$device" --max-minutes "$run_minutes" --unaudited -q ${FLAGS:-} \
       >> "$out/$1.log" 2>&1
     code=$?

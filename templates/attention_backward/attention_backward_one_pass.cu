@@ -3,8 +3,9 @@
   "tunables": {
     "QUERIES": {"values": [64, 96, 112, 128], "default": 64},
     "DOUT_STAGES": {"values": [1, 2], "default": 2},
-    "HEADS": {"values": [1, 2, 4, 8, 32], "default": 2}
+    "HEADS": {"values": [1, 2, 8, 32, 64], "default": 32}
   },
+  "starts": [{"QUERIES": 112}, {"QUERIES": 112, "HEADS": 64}, {"HEADS": 8}],
   "constraints": [
     "ARCH == 90",
     "D <= 128",
@@ -18,7 +19,7 @@
   "workspace": [
     {"name": "rows", "dtype": "float32", "count": "B * H * TILES * QUERIES * 2"},
     {"name": "sums", "dtype": "float32", "count": "B * H * TILES * QUERIES * D", "init": "zero"},
-    {"name": "turns", "dtype": "int32", "count": "B * H * TILES * 8", "init": "zero"}
+    {"name": "turns", "dtype": "int32", "count": "B * H * TILES", "init": "zero"}
   ],
   "tensor_maps": [
     {"name": "map_q", "tensor": "q", "dtype": "dtype", "swizzle": "128B", "dims": ["D", "S", "B * H"],
@@ -58,9 +59,10 @@
 // The matrix units always have work queued while the threads compute: of a step, products follow each other as
 //   dout v   p^T dout   k^T ds^T   ds^T q   q k of the next step
 // with the exponentials during the first, ds during the second, and dq on its way out during the last two. One barrier a
-// step, for ds. A warp's share of dq lies in the order of its registers, in shared memory and in `sums`, and is one bulk
+// step, for ds. A step's dq lies in the order of the warps' registers, in shared memory and in `sums`, and is one bulk
 // addition; a last launch brings it into rows and rounds. Blocks add in the order of their keys, which a word in
-// memory for each warp's share lets through, so that the bytes are always the same.
+// memory for each tile lets through, so that the bytes are always the same. Two warps add, every other step each: one
+// waits until its addition can be seen, some microseconds, while the other waits for the turn of the next.
 // Follows Dao, FlashAttention-2, arXiv:2307.08691, and Shah et al., FlashAttention-3, arXiv:2407.08608.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -80,7 +82,7 @@
 #ifndef ALPHAKERNEL
 constexpr int QUERIES = 64;
 constexpr int DOUT_STAGES = 2;
-constexpr int HEADS = 2;
+constexpr int HEADS = 32;
 constexpr int D = 128;
 constexpr bool CAUSAL = false;
 using scalar_t = __nv_bfloat16;
@@ -95,6 +97,7 @@ constexpr int PANELS = D / 64;  // of 64 elements: 128 bytes, one line of the 12
 constexpr int OWN_PANEL = KEYS * 128, OWN_BYTES = PANELS * OWN_PANEL;
 constexpr int STEP_PANEL = QUERIES * 128, STEP_BYTES = PANELS * STEP_PANEL;
 constexpr int Q_STAGES = 2, DS_STAGES = 2;
+constexpr int ADDERS = 2;                   // warps that add dq to the sums, in turns
 constexpr int ROWS_BYTES = QUERIES * 8;     // a step's binary logarithms, and then its deltas
 constexpr int SHARE = QUERIES * D / WARPS;  // elements of dq that a warp has
 constexpr int DQ_COLUMNS =
@@ -107,7 +110,8 @@ constexpr u32 K_AT = 0, V_AT = K_AT + OWN_BYTES, Q_AT = V_AT + OWN_BYTES,
               DQ_AT = DS_AT + DS_STAGES * GROUPS * STEP_PANEL, ROWS_AT = DQ_AT + WARPS * SHARE * 4,
               OWN_FULL = ROWS_AT + Q_STAGES * ROWS_BYTES, Q_FULL = OWN_FULL + 8,
               Q_EMPTY = Q_FULL + Q_STAGES * 8, DOUT_FULL = Q_EMPTY + Q_STAGES * 8,
-              DOUT_EMPTY = DOUT_FULL + DOUT_STAGES * 8;
+              DOUT_EMPTY = DOUT_FULL + DOUT_STAGES * 8, DQ_FULL = DOUT_EMPTY + DOUT_STAGES * 8,
+              DQ_EMPTY = DQ_FULL + ADDERS * 8;
 
 __device__ void init_barriers(u32 shared) {
   ak::barrier_init(shared + OWN_FULL, 1);
@@ -119,6 +123,8 @@ __device__ void init_barriers(u32 shared) {
     ak::barrier_init(shared + DOUT_FULL + stage * 8, 1);
     ak::barrier_init(shared + DOUT_EMPTY + stage * 8, WARPS);
   }
+  for (int adder = 0; adder < ADDERS; ++adder) ak::barrier_init(shared + DQ_FULL + adder * 8, WARPS * 32);
+  ak::barrier_init(shared + DQ_EMPTY, 1);
   ak::publish_barriers();
 }
 
@@ -180,6 +186,7 @@ __device__ __forceinline__ void fetch(const Walk& walk, u32 shared, const CUtens
     ak::tma_load(to + V_AT, map_v, shared + OWN_FULL, panel * 64, walk.first, walk.head);
   }
   Step step(walk);
+#pragma unroll 1  // 24 registers
   for (int left = walk.steps(); left > 0; --left, step.advance(walk)) {
     const int query = step.tile * QUERIES, head = step.index / walk.tiles;
     const u32 q_full = shared + Q_FULL + step.q() * 8, dout_full = shared + DOUT_FULL + step.dout() * 8;
@@ -290,12 +297,13 @@ __device__ __forceinline__ void store_transposed(u32 panel, const u32 (&factors)
 }
 
 __device__ __forceinline__ void release(u32 barrier) {
-  if (threadIdx.x % 32 == 0) ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
+  if (threadIdx.x % 32 == 0)
+    ak::barrier_arrive(barrier);  // each warp for itself: another may still be reading
 }
 
-// ---- dq of a warp, on its way to the sums. By one thread of it
+// ---- the threads that add dq to the sums
 
-// Others may add to a share when the addition of this block has ended, and this block when its turn has come.
+// Others may add to a tile when the addition of this block has ended, and this block when its turn has come.
 __device__ __forceinline__ void pass_turn(u32* turn) {
   ak::wait_stores<0>();
   __threadfence();
@@ -314,36 +322,21 @@ __device__ __forceinline__ void bulk_add(float* to, u32 from, u32 bytes) {
                : "memory");
 }
 
-struct Sums {
-  float* sums;
-  u32* turns;
-  int last = -1;  // the tile whose addition is under way
-  __device__ __forceinline__ long long place(int index) const {
-    return static_cast<long long>(index) * WARPS + threadIdx.x / 32;
-  }
-  __device__ __forceinline__ void end_last() {
-    if (last >= 0) pass_turn(turns + place(last));
-    ak::wait_stores_read<0>();
-  }
-  __device__ __forceinline__ void add(const float (&share)[DQ_COLUMNS / 2], u32 from, int index, int rank) {
-    const int lane = threadIdx.x % 32;
-    if (lane == 0) end_last();
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < DQ_COLUMNS / 2; i += 4) {
-      asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(from + (i / 4 * 32 + lane) * 16),
-                   "f"(share[i]), "f"(share[i + 1]), "f"(share[i + 2]), "f"(share[i + 3])
-                   : "memory");
-    }
-    ak::fence_shared_writes();
-    __syncwarp();
-    if (lane != 0) return;
-    wait_turn(turns + place(index), rank);
-    last = index;
-    bulk_add(sums + place(index) * SHARE, from, SHARE * 4);
+// Every step whose number over ADDERS leaves `adder`.
+__device__ __forceinline__ void add_steps(const Walk& walk, u32 shared, u32 adder, float* sums, u32* turns) {
+  Step step(walk);
+#pragma unroll 1
+  for (int left = walk.steps(); left > 0; --left, step.advance(walk)) {
+    if (step.number % ADDERS != adder) continue;
+    ak::barrier_wait(shared + DQ_FULL + adder * 8, step.number / ADDERS % 2);
+    wait_turn(turns + step.index, walk.rank);
+    bulk_add(sums + static_cast<long long>(step.index) * (QUERIES * D), shared + DQ_AT, QUERIES * D * 4);
     ak::commit_stores();
+    ak::wait_stores_read<0>();
+    ak::barrier_arrive(shared + DQ_EMPTY);
+    pass_turn(turns + step.index);
   }
-};
+}
 
 // ---- dk and dv
 
@@ -385,16 +378,14 @@ __device__ __forceinline__ void write_results(const Walk& walk, u32 shared, int 
 struct Consumer {
   const Walk& walk;
   u32 shared;
-  Sums sums;
   Step step;
   int group, key;  // key: this thread's first
   float dk[D / 2], dv[D / 2];
   u32 p[QUERIES / 4], ds[QUERIES / 4];  // rounded, of the last step
 
-  __device__ Consumer(const Walk& walk_, u32 shared_, float* sums_, u32* turns, int group_)
+  __device__ Consumer(const Walk& walk_, u32 shared_, int group_)
       : walk(walk_),
         shared(shared_),
-        sums{sums_, turns},
         step(walk_),
         group(group_),
         key(walk_.first + group_ * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4) {}
@@ -440,7 +431,21 @@ struct Consumer {
     accumulate(ds, q_lines(), dk, step.number > 0);
     ak::wgmma_wait<1>();
     release(shared + DOUT_EMPTY + step.dout() * 8);
-    sums.add(share, shared + DQ_AT + threadIdx.x / 32 * (SHARE * 4), step.index, walk.rank);
+    hand_over(share);
+  }
+
+  // A warp's share of dq, for the threads that add: 16 bytes of each lane beside each other.
+  __device__ __forceinline__ void hand_over(const float (&share)[DQ_COLUMNS / 2]) {
+    const u32 to = shared + DQ_AT + threadIdx.x / 32 * (SHARE * 4) + threadIdx.x % 32 * 16;
+    ak::barrier_wait(shared + DQ_EMPTY, step.number % 2 ^ 1);
+#pragma unroll
+    for (int i = 0; i < DQ_COLUMNS / 2; i += 4) {
+      asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to + i / 4 * 512), "f"(share[i]),
+                   "f"(share[i + 1]), "f"(share[i + 2]), "f"(share[i + 3])
+                   : "memory");
+    }
+    ak::fence_shared_writes();
+    ak::barrier_arrive(shared + DQ_FULL + step.number % ADDERS * 8);
   }
 
   __device__ __forceinline__ void run() {
@@ -468,13 +473,18 @@ __global__ void __launch_bounds__(384, 1)
   const int group = ak::warp_group();
   if (group == GROUPS) {
     ak::give_registers<24>();
-    if (threadIdx.x % 128 == 0) fetch(walk, shared, &map_q, &map_k, &map_v, &map_dout, rows);
+    const int role = static_cast<int>(threadIdx.x) % 128 / 32;
+    if (threadIdx.x % 32 != 0) return;
+    if (role == 0) {
+      fetch(walk, shared, &map_q, &map_k, &map_v, &map_dout, rows);
+    } else if (role <= ADDERS) {
+      add_steps(walk, shared, role - 1, sums, reinterpret_cast<u32*>(turns));
+    }
   } else {
     ak::take_registers<240, 2, 24>();
-    Consumer consumer(walk, shared, sums, reinterpret_cast<u32*>(turns), group);
+    Consumer consumer(walk, shared, group);
     consumer.run();
     write_results(walk, shared, group, consumer.dk, consumer.dv, &map_dk, &map_dv);
-    if (threadIdx.x % 32 == 0) consumer.sums.end_last();
   }
 }
 
