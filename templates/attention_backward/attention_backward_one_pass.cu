@@ -380,7 +380,7 @@ struct Consumer {
   u32 shared;
   Step step;
   int group, key;  // key: this thread's first
-  float dk[D / 2], dv[D / 2];
+  float dk[D / 2], dv[D / 2], scores[QUERIES / 2];
   u32 p[QUERIES / 4], ds[QUERIES / 4];  // rounded, of the last step
 
   __device__ Consumer(const Walk& walk_, u32 shared_, int group_)
@@ -395,43 +395,56 @@ struct Consumer {
     return shared + DS_AT + step.ds() * (GROUPS * STEP_PANEL);
   }
 
-  // From q k to ds, in shared memory; leaves dv += p^T dout under way.
+  __device__ __forceinline__ void multiply_queries(const Step& of) {
+    multiply(shared + K_AT + group * (64 * 128), shared + Q_AT + of.q() * STEP_BYTES, scores);
+  }
+  __device__ __forceinline__ void wait_queries(const Step& of) {
+    ak::barrier_wait(shared + Q_FULL + of.q() * 8, of.q_parity());
+  }
+
+  // From q k, which is under way, to ds, in shared memory; leaves dv += p^T dout under way.
   __device__ __forceinline__ void score() {
-    float weights[QUERIES / 2],
-        products[QUERIES / 2];  // of this step alone: sums that go around would take registers
+    float products[QUERIES / 2];  // of this step alone: sums that go around would take registers
     const u32 numbers = shared + ROWS_AT + step.q() * ROWS_BYTES + threadIdx.x % 4 * 8;
-    ak::barrier_wait(shared + Q_FULL + step.q() * 8, step.q_parity());
-    ak::wgmma_fence();
-    multiply(shared + K_AT + group * (64 * 128), q_lines(), weights);
-    ak::wgmma_wait<1>();
+    ak::wgmma_wait<0>();
+    ak::keep_behind(scores);
     // dk of the step before has it. Threads read the rows' numbers, and racecheck counts an arrival for the thread that
     // makes it, also behind a __syncwarp.
     if (step.number > 0) ak::barrier_arrive(shared + Q_EMPTY + (step.q() ^ 1) * 8);
     ak::barrier_wait(shared + DOUT_FULL + step.dout() * 8, step.dout_parity());
     ak::wgmma_fence();
     multiply(shared + V_AT + group * (64 * 128), dout_lines(), products);
-    ak::wgmma_wait<1>();
-    weigh(walk, step.tile * QUERIES + threadIdx.x % 4 * 2, key, numbers, weights);
-    round(weights, p);
+    weigh(walk, step.tile * QUERIES + threadIdx.x % 4 * 2, key, numbers, scores);
+    round(scores, p);
     ak::wgmma_fence();
     accumulate(p, dout_lines(), dv, step.number > 0);
     ak::wgmma_wait<1>();
+    ak::keep_behind(products);
     differentiate(p, numbers + QUERIES * 4, products);
     round(products, ds);
     store_transposed(ds_lines() + group * STEP_PANEL, ds);
     ak::fence_shared_writes();
   }
 
-  // From ds of both groups to dq; leaves dk += ds^T q under way.
-  __device__ __forceinline__ void differentiate_queries() {
+  // From ds of both groups to dq; leaves dk += ds^T q and the scores of the next step under way. Behind the last step
+  // these are its own again, for nobody: a branch here would make the products wait for each other.
+  __device__ __forceinline__ void differentiate_queries(bool last) {
     float share[DQ_COLUMNS / 2];
+    Step next = step;
+    if (!last) next.advance(walk);
+    ak::wgmma_wait<0>();
+    ak::keep_behind(dv);
+    release(shared + DOUT_EMPTY + step.dout() * 8);
     ak::named_barrier<GROUPS * 128>(1);
+    wait_queries(next);
     ak::wgmma_fence();
     multiply_keys(shared + K_AT, ds_lines(), group, share);
     accumulate(ds, q_lines(), dk, step.number > 0);
-    ak::wgmma_wait<1>();
-    release(shared + DOUT_EMPTY + step.dout() * 8);
+    multiply_queries(next);
+    ak::wgmma_wait<2>();
+    ak::keep_behind(share);
     hand_over(share);
+    step = next;
   }
 
   // A warp's share of dq, for the threads that add: 16 bytes of each lane beside each other.
@@ -450,12 +463,17 @@ struct Consumer {
 
   __device__ __forceinline__ void run() {
     ak::barrier_wait(shared + OWN_FULL, 0);
+    wait_queries(step);
+    ak::wgmma_fence();
+    multiply_queries(step);
 #pragma unroll 1
-    for (int left = walk.steps(); left > 0; --left, step.advance(walk)) {
+    for (int left = walk.steps(); left > 0; --left) {
       score();
-      differentiate_queries();
+      differentiate_queries(left == 1);
     }
     ak::wgmma_wait<0>();
+    ak::keep_behind(dk);
+    ak::keep_behind(dv);
   }
 };
 
