@@ -1,7 +1,7 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [8, 16, 32, 64, 128], "default": 64},
+    "BM": {"values": [8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256], "default": 64},
     "BN": {"values": [64, 128, 256], "default": 64},
     "DEPTH": {"values": [1, 2, 4], "default": 1},
     "STAGES": {"values": [2, 3, 4, 6, 8, 12], "default": 8},
@@ -19,7 +19,12 @@
     {"STAGES": 6, "SPLIT_K": 1, "PER_SM": 2},
     {"STAGES": 12, "SPLIT_K": 4},
     {"BM": 32, "BN": 128, "SPLIT_K": 1},
-    {"BM": 128, "BN": 128, "STAGES": 6, "SPLIT_K": 1}
+    {"BM": 128, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
+    {"BM": 160, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
+    {"BM": 192, "BN": 128, "STAGES": 4, "SPLIT_K": 1},
+    {"BM": 160, "STAGES": 6, "SPLIT_K": 4},
+    {"BM": 96, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
+    {"BM": 96, "STAGES": 8, "SPLIT_K": 4}
   ],
   "constraints": [
     "ARCH == 90",
@@ -27,8 +32,8 @@
     "batch == 'none' and residual == 'none' and scales == 'none' and gate == 'none' and dropout == 'none'",
     "store == 'same' and activation != 'gelu_tanh'",
     "SPLIT_K * SHARE <= 8",
-    "SHARE == 1 or BM >= 32",
-    "a_layout == 'row' or BM >= 64",
+    "SHARE == 1 or BM >= 32 and BM % (8 * SHARE) == 0",
+    "a_layout == 'row' or BM % 64 == 0",
     "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536 <= (232448 if PER_SM == 1 else 115712)",
     "STAGES * DEPTH * (BM + BN) * 128 * PER_SM >= 98304",
     "PER_SM * (BN * 2 + 32) * (BM // 2 + 32) <= 65536"
