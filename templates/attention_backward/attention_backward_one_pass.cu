@@ -3,13 +3,16 @@
   "tunables": {
     "QUERIES": {"values": [64, 96, 112, 128], "default": 64},
     "DOUT_STAGES": {"values": [1, 2], "default": 2},
-    "HEADS": {"values": [1, 2, 8, 32, 64], "default": 32}
+    "HEADS": {"values": [1, 2, 8, 32, 64], "default": 32},
+    "EARLY_DQ": {"values": [0, 1], "default": 0},
+    "LAG": {"values": [0, 1], "default": 0}
   },
-  "starts": [{"QUERIES": 112}, {"QUERIES": 112, "HEADS": 64}, {"HEADS": 8}],
+  "starts": [{"QUERIES": 112, "EARLY_DQ": 1}, {"LAG": 1}, {"QUERIES": 112, "EARLY_DQ": 1, "LAG": 1}, {"QUERIES": 112}],
   "constraints": [
     "ARCH == 90",
     "D <= 128",
     "QUERIES <= (64 if D == 128 else 128)",
+    "EARLY_DQ == 0 or D == 64",
     "SHARED <= 232448"
   ],
   "let": {
@@ -18,7 +21,7 @@
   },
   "workspace": [
     {"name": "rows", "dtype": "float32", "count": "B * H * TILES * QUERIES * 2"},
-    {"name": "sums", "dtype": "float32", "count": "B * H * TILES * QUERIES * D", "init": "zero"},
+    {"name": "sums", "dtype": "float32", "count": "B * H * TILES * QUERIES * D"},
     {"name": "turns", "dtype": "int32", "count": "B * H * TILES", "init": "zero"}
   ],
   "tensor_maps": [
@@ -41,7 +44,8 @@
     {"kernel": "backward", "grid": ["ceil_div(T, 128) * B * G"], "block": [384], "shared_bytes": "SHARED",
      "args": ["map_q", "map_k", "map_v", "map_dout", "map_dk", "map_dv", "rows", "sums", "turns", {"i32": "H // G"},
               {"i32": "S"}, {"i32": "T"}]},
-    {"kernel": "round_sums", "grid": ["TILES", "B * H"], "block": [256], "args": ["sums", "dq", {"i32": "S"}]}
+    {"kernel": "round_sums", "grid": ["TILES", "B * H"], "block": [256], "args": ["sums", "dq", {"i32": "S"},
+     {"i32": "T"}]}
   ]
 }
 */
@@ -56,13 +60,15 @@
 //
 //   shared memory:  k | v | 2 steps of q | DOUT_STAGES steps of dout | 2 of ds | dq | rows of 2 steps
 //
-// The matrix units always have work queued while the threads compute: of a step, products follow each other as
-//   dout v   p^T dout   k^T ds^T   ds^T q   q k of the next step
-// with the exponentials during the first, ds during the second, and dq on its way out during the last two. One barrier a
-// step, for ds. A step's dq lies in the order of the warps' registers, in shared memory and in `sums`, and is one bulk
-// addition; a last launch brings it into rows and rounds. Blocks add in the order of their keys, which a word in
-// memory for each tile lets through, so that the bytes are always the same. Two warps add, every other step each: one
-// waits until its addition can be seen, some microseconds, while the other waits for the turn of the next.
+// Of a step, products follow each other as
+//   dout v   p^T dout   k^T ds^T of the step before   ds^T q   q k of the next step
+// with the exponentials during the first, ds during the second (EARLY_DQ: and the third), and dq on its way out during
+// the last two. As dq is a step late, groups need not wait for each other's ds, and may be half a step apart (LAG): one
+// multiplies while the other computes. A step's dq lies in the order of the warps' registers, in shared memory and in
+// `sums`, and is one bulk addition, of the first keys a store; a last launch brings it into rows and rounds. Blocks add
+// in the order of their keys, which a word in memory for each tile lets through, so that the bytes are always the same.
+// Two warps add, every other step each: one waits until its addition can be seen, some microseconds, while the other
+// waits for the turn of the next.
 // Follows Dao, FlashAttention-2, arXiv:2307.08691, and Shah et al., FlashAttention-3, arXiv:2407.08608.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -83,6 +89,8 @@
 constexpr int QUERIES = 64;
 constexpr int DOUT_STAGES = 2;
 constexpr int HEADS = 32;
+constexpr int EARLY_DQ = 0;
+constexpr int LAG = 0;
 constexpr int D = 128;
 constexpr bool CAUSAL = false;
 using scalar_t = __nv_bfloat16;
@@ -111,7 +119,7 @@ constexpr u32 K_AT = 0, V_AT = K_AT + OWN_BYTES, Q_AT = V_AT + OWN_BYTES,
               OWN_FULL = ROWS_AT + Q_STAGES * ROWS_BYTES, Q_FULL = OWN_FULL + 8,
               Q_EMPTY = Q_FULL + Q_STAGES * 8, DOUT_FULL = Q_EMPTY + Q_STAGES * 8,
               DOUT_EMPTY = DOUT_FULL + DOUT_STAGES * 8, DQ_FULL = DOUT_EMPTY + DOUT_STAGES * 8,
-              DQ_EMPTY = DQ_FULL + ADDERS * 8;
+              DQ_EMPTY = DQ_FULL + ADDERS * 8, DS_FULL = DQ_EMPTY + 8;
 
 __device__ void init_barriers(u32 shared) {
   ak::barrier_init(shared + OWN_FULL, 1);
@@ -125,6 +133,7 @@ __device__ void init_barriers(u32 shared) {
   }
   for (int adder = 0; adder < ADDERS; ++adder) ak::barrier_init(shared + DQ_FULL + adder * 8, WARPS * 32);
   ak::barrier_init(shared + DQ_EMPTY, 1);
+  ak::barrier_init(shared + DS_FULL, WARPS * 32);
   ak::publish_barriers();
 }
 
@@ -163,7 +172,6 @@ struct Step {
   __device__ __forceinline__ u32 q_parity() const { return number / Q_STAGES % 2; }
   __device__ __forceinline__ u32 dout() const { return number % DOUT_STAGES; }
   __device__ __forceinline__ u32 dout_parity() const { return number / DOUT_STAGES % 2; }
-  __device__ __forceinline__ u32 ds() const { return number % DS_STAGES; }
 };
 
 // ---- the thread that fetches
@@ -316,6 +324,10 @@ __device__ __forceinline__ void wait_turn(const u32* turn, u32 rank) {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
+__device__ __forceinline__ void bulk_store(float* to, u32 from, u32 bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes)
+               : "memory");
+}
 __device__ __forceinline__ void bulk_add(float* to, u32 from, u32 bytes) {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
                "r"(from), "r"(bytes)
@@ -329,8 +341,13 @@ __device__ __forceinline__ void add_steps(const Walk& walk, u32 shared, u32 adde
   for (int left = walk.steps(); left > 0; --left, step.advance(walk)) {
     if (step.number % ADDERS != adder) continue;
     ak::barrier_wait(shared + DQ_FULL + adder * 8, step.number / ADDERS % 2);
-    wait_turn(turns + step.index, walk.rank);
-    bulk_add(sums + static_cast<long long>(step.index) * (QUERIES * D), shared + DQ_AT, QUERIES * D * 4);
+    float* to = sums + static_cast<long long>(step.index) * (QUERIES * D);
+    if (walk.rank == 0) {  // before all others
+      bulk_store(to, shared + DQ_AT, QUERIES * D * 4);
+    } else {
+      wait_turn(turns + step.index, walk.rank);
+      bulk_add(to, shared + DQ_AT, QUERIES * D * 4);
+    }
     ak::commit_stores();
     ak::wait_stores_read<0>();
     ak::barrier_arrive(shared + DQ_EMPTY);
@@ -381,7 +398,6 @@ struct Consumer {
   Step step;
   int group, key;  // key: this thread's first
   float dk[D / 2], dv[D / 2], scores[QUERIES / 2];
-  u32 p[QUERIES / 4], ds[QUERIES / 4];  // rounded, of the last step
 
   __device__ Consumer(const Walk& walk_, u32 shared_, int group_)
       : walk(walk_),
@@ -391,66 +407,76 @@ struct Consumer {
         key(walk_.first + group_ * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4) {}
   __device__ __forceinline__ u32 q_lines() const { return shared + Q_AT + step.q() * STEP_BYTES; }
   __device__ __forceinline__ u32 dout_lines() const { return shared + DOUT_AT + step.dout() * STEP_BYTES; }
-  __device__ __forceinline__ u32 ds_lines() const {
-    return shared + DS_AT + step.ds() * (GROUPS * STEP_PANEL);
+  __device__ __forceinline__ u32 ds_lines(int number) const {
+    return shared + DS_AT + number % DS_STAGES * (GROUPS * STEP_PANEL);
   }
 
   __device__ __forceinline__ void multiply_queries(const Step& of) {
-    multiply(shared + K_AT + group * (64 * 128), shared + Q_AT + of.q() * STEP_BYTES, scores);
+    float fresh[QUERIES / 2];  // the last step's would be kept until here
+    multiply(shared + K_AT + group * (64 * 128), shared + Q_AT + of.q() * STEP_BYTES, fresh);
+#pragma unroll
+    for (int i = 0; i < QUERIES / 2; ++i) scores[i] = fresh[i];
   }
   __device__ __forceinline__ void wait_queries(const Step& of) {
     ak::barrier_wait(shared + Q_FULL + of.q() * 8, of.q_parity());
   }
 
-  // From q k, which is under way, to ds, in shared memory; leaves dv += p^T dout under way.
-  __device__ __forceinline__ void score() {
-    float products[QUERIES / 2];  // of this step alone: sums that go around would take registers
+  // Both groups have ds of so many steps in shared memory, and no longer read those two steps before.
+  __device__ __forceinline__ void wait_ds(int steps) { ak::barrier_wait(shared + DS_FULL, steps % 2 ^ 1); }
+  __device__ __forceinline__ void multiply_last_ds(float (&share)[DQ_COLUMNS / 2]) {
+    ak::wgmma_fence();
+    multiply_keys(shared + K_AT, ds_lines(step.number + 1), group, share);
+  }
+
+  // Of a step whose scores are under way: dv, dk and ds, and the dq of the step before. Leaves dk and the scores of the
+  // step after under way; behind the last one these are its own again, for nobody, as a branch here would make the
+  // products wait for each other. The first one's dq of the step before is of zeros, for nobody, too.
+  __device__ __forceinline__ void take_step(const Step& next) {
+    float products[QUERIES / 2], share[DQ_COLUMNS / 2];
+    u32 p[QUERIES / 4];  // of p, then of ds
+    const bool keep = step.number > 0;
     const u32 numbers = shared + ROWS_AT + step.q() * ROWS_BYTES + threadIdx.x % 4 * 8;
     ak::wgmma_wait<0>();
     ak::keep_behind(scores);
     // dk of the step before has it. Threads read the rows' numbers, and racecheck counts an arrival for the thread that
     // makes it, also behind a __syncwarp.
-    if (step.number > 0) ak::barrier_arrive(shared + Q_EMPTY + (step.q() ^ 1) * 8);
+    if (keep) ak::barrier_arrive(shared + Q_EMPTY + (step.q() ^ 1) * 8);
     ak::barrier_wait(shared + DOUT_FULL + step.dout() * 8, step.dout_parity());
     ak::wgmma_fence();
     multiply(shared + V_AT + group * (64 * 128), dout_lines(), products);
     weigh(walk, step.tile * QUERIES + threadIdx.x % 4 * 2, key, numbers, scores);
     round(scores, p);
     ak::wgmma_fence();
-    accumulate(p, dout_lines(), dv, step.number > 0);
-    ak::wgmma_wait<1>();
+    accumulate(p, dout_lines(), dv, keep);
+    if (LAG && group == 0 && !keep) ak::named_barrier_arrive<GROUPS * 128>(2 + GROUPS);
+    if constexpr (EARLY_DQ) {
+      wait_ds(step.number);
+      multiply_last_ds(share);
+    }
+    ak::wgmma_wait<1 + EARLY_DQ>();
     ak::keep_behind(products);
     differentiate(p, numbers + QUERIES * 4, products);
-    round(products, ds);
-    store_transposed(ds_lines() + group * STEP_PANEL, ds);
+    ak::wgmma_wait<EARLY_DQ>();  // dv has p
+    round(products, p);
+    if constexpr (!EARLY_DQ) wait_ds(step.number);
+    store_transposed(ds_lines(step.number) + group * STEP_PANEL, p);
     ak::fence_shared_writes();
-  }
-
-  // From ds of both groups to dq; leaves dk += ds^T q and the scores of the next step under way. Behind the last step
-  // these are its own again, for nobody: a branch here would make the products wait for each other.
-  __device__ __forceinline__ void differentiate_queries(bool last) {
-    float share[DQ_COLUMNS / 2];
-    Step next = step;
-    if (!last) next.advance(walk);
-    ak::wgmma_wait<0>();
-    ak::keep_behind(dv);
-    release(shared + DOUT_EMPTY + step.dout() * 8);
-    ak::named_barrier<GROUPS * 128>(1);
     wait_queries(next);
+    if constexpr (!EARLY_DQ) multiply_last_ds(share);
     ak::wgmma_fence();
-    multiply_keys(shared + K_AT, ds_lines(), group, share);
-    accumulate(ds, q_lines(), dk, step.number > 0);
+    accumulate(p, q_lines(), dk, keep);
     multiply_queries(next);
     ak::wgmma_wait<2>();
     ak::keep_behind(share);
-    hand_over(share);
-    step = next;
+    ak::barrier_arrive(shared + DS_FULL);
+    release(shared + DOUT_EMPTY + step.dout() * 8);
+    if (keep) hand_over(share, step.number - 1);
   }
 
-  // A warp's share of dq, for the threads that add: 16 bytes of each lane beside each other.
-  __device__ __forceinline__ void hand_over(const float (&share)[DQ_COLUMNS / 2]) {
+  // A warp's share of a step's dq, for the threads that add: 16 bytes of each lane beside each other.
+  __device__ __forceinline__ void hand_over(const float (&share)[DQ_COLUMNS / 2], int number) {
     const u32 to = shared + DQ_AT + threadIdx.x / 32 * (SHARE * 4) + threadIdx.x % 32 * 16;
-    ak::barrier_wait(shared + DQ_EMPTY, step.number % 2 ^ 1);
+    ak::barrier_wait(shared + DQ_EMPTY, number % 2 ^ 1);
 #pragma unroll
     for (int i = 0; i < DQ_COLUMNS / 2; i += 4) {
       asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to + i / 4 * 512), "f"(share[i]),
@@ -458,22 +484,42 @@ struct Consumer {
                    : "memory");
     }
     ak::fence_shared_writes();
-    ak::barrier_arrive(shared + DQ_FULL + step.number % ADDERS * 8);
+    ak::barrier_arrive(shared + DQ_FULL + number % ADDERS * 8);
+  }
+
+  // Zeros for the ds of the step before the first.
+  __device__ __forceinline__ void clear_ds() {
+    const u32 to = ds_lines(1) + group * STEP_PANEL;
+    for (int at = threadIdx.x % 128 * 16; at < STEP_PANEL; at += 128 * 16) {
+      asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(to + at), "r"(0) : "memory");
+    }
+    ak::fence_shared_writes();
+    ak::named_barrier<GROUPS * 128>(1);
   }
 
   __device__ __forceinline__ void run() {
+    clear_ds();
+    if (LAG && group > 0) ak::named_barrier<GROUPS * 128>(2 + GROUPS);
     ak::barrier_wait(shared + OWN_FULL, 0);
     wait_queries(step);
     ak::wgmma_fence();
     multiply_queries(step);
 #pragma unroll 1
     for (int left = walk.steps(); left > 0; --left) {
-      score();
-      differentiate_queries(left == 1);
+      Step next = step;
+      if (left > 1) next.advance(walk);
+      take_step(next);
+      if (left > 1) step = next;
     }
+    float share[DQ_COLUMNS / 2];
+    wait_ds(step.number + 1);
+    ak::wgmma_fence();
+    multiply_keys(shared + K_AT, ds_lines(step.number), group, share);
     ak::wgmma_wait<0>();
+    ak::keep_behind(share);
     ak::keep_behind(dk);
     ak::keep_behind(dv);
+    hand_over(share, step.number);
   }
 };
 
@@ -537,15 +583,16 @@ __global__ void __launch_bounds__(128)
   to[QUERIES] = sum;
 }
 
-// A tile of dq: from the order of registers to rows.
+// A tile of dq: from the order of registers to rows. Zeros where queries come before all keys: no block has added.
 __global__ void __launch_bounds__(256)
-    round_sums(const float* __restrict__ sums, scalar_t* __restrict__ dq, int queries) {
+    round_sums(const float* __restrict__ sums, scalar_t* __restrict__ dq, int queries, int keys) {
   constexpr int PITCH = D + 4;  // words of a row: four lanes' queries, 2 apart, meet different banks
   __shared__ __align__(16) float lines[QUERIES * PITCH];
   const long long tile = static_cast<long long>(blockIdx.y) * gridDim.x + blockIdx.x;
   const float4* from = reinterpret_cast<const float4*>(sums + tile * (QUERIES * D));
+  const bool seen = !CAUSAL || static_cast<int>(blockIdx.x) >= max(queries - keys, 0) / QUERIES;
   for (int at = threadIdx.x; at < QUERIES * D / 4; at += 256) {
-    const float4 four = from[at];
+    const float4 four = seen ? from[at] : float4{};
     const int warp = at / (SHARE / 4), lane = at % 32, i = at % (SHARE / 4) / 32, group = warp / 4;
     const int column = (D == 128 ? group * 64 : 0) + warp % 4 * 16 + lane / 4;
     const int query = (D == 128 ? 0 : group * DQ_COLUMNS) + i * 8 + lane % 4 * 2;
