@@ -11,10 +11,11 @@
 # run), turns.csv (ratios in turns) and failures.csv.
 # AK: the program, or the folder that it was installed to (build/release/bin/alphakernel). LIMIT_S: seconds that a call
 # may take (480). RUN_MINUTES: of a search (0.35). DEVICE: where (cuda); FLAGS: more flags of `experiment run`.
+# SHARE: "0/2" for every second run from the first on, "1/2" for the others, on another GPU; without the expectations.
 # PYTHON: an interpreter with PyTorch for the turns (python3; "none" leaves them out).
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ $# -ge 1 ] || { sed -n '3,16s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 2; }
 program=${AK:-$root/build/release/bin/alphakernel}
 [ -d "$program" ] && program=$program/bin/alphakernel
 [ -x "$program" ] || { echo "there is no program $program; set AK" >&2; exit 2; }
@@ -22,6 +23,8 @@ mkdir -p "$1" && out=$(cd "$1" && pwd) && shift
 limit_s=${LIMIT_S:-480} run_minutes=${RUN_MINUTES:-0.35} device=${DEVICE:-cuda} python=${PYTHON:-python3}
 export ALPHAKERNEL_TEMPLATES=${ALPHAKERNEL_TEMPLATES:-$root/templates} ALPHAKERNEL_CACHE=${ALPHAKERNEL_CACHE:-${TMPDIR:-/tmp}/alphakernel_attention}
 export ALPHAKERNEL_CONFIG=${ALPHAKERNEL_CONFIG:-$out/none.json} PATH=$PATH:/usr/local/cuda/bin
+share=${SHARE:-0/1}
+[[ $share =~ ^[0-9]+/[1-9][0-9]*$ && ${share%/*} -lt ${share#*/} ]] || { echo "SHARE=$share: expected one such as 0/2 or 1/2" >&2; exit 2; }
 [ "$python" = none ] || export ALPHAKERNEL_PYTHON=$python
 readonly turns_s=40  # of one kernel with two baselines: two processes start PyTorch, and both draw inputs
 readonly run_s=20    # of one run
@@ -88,12 +91,26 @@ left_for_runs() {  # PART: without what its turns will take, so that a long sear
   echo $(($(left) - missing * turns_s))
 }
 
+manifest_of() {  # PART: its experiment, or a file with this share of its runs
+  local all=$root/experiments/attention_$1.json
+  [ "$share" != 0/1 ] || { echo "$all"; return; }
+  mkdir -p "$out/share"  # a manifest has the name of its file
+  python3 - "$all" "${share%/*}" "${share#*/}" > "$out/share/attention_$1.json" << 'END'
+import json, sys
+manifest = json.load(open(sys.argv[1]))
+manifest["runs"], manifest["expectations"] = manifest["runs"][int(sys.argv[2])::int(sys.argv[3])], []
+print(json.dumps(manifest))
+END
+  echo "$out/share/attention_$1.json"
+}
+
 measure() {  # PART
-  local folder=$out/$1 code
+  local folder=$out/$1 code manifest
+  manifest=$(manifest_of "$1")
   while [ "$(status_of "$folder")" != complete ] && [ "$(left_for_runs "$1")" -gt $run_s ]; do
     local resume=()
     [ -e "$folder/manifest.json" ] && resume=(--resume)
-    timeout -s INT "$(left_for_runs "$1")" "$program" experiment run "$root/experiments/attention_$1.json" --output "$folder" \
+    timeout -s INT "$(left_for_runs "$1")" "$program" experiment run "$manifest" --output "$folder" \
       "${resume[@]}" --runs "${RUNS:-2}" --device "$device" --max-minutes "$run_minutes" --unaudited -q ${FLAGS:-} \
       >> "$out/$1.log" 2>&1
     code=$?
