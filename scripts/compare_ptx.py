@@ -71,7 +71,7 @@ def choices_of_params(problem: dict, draw: random.Random, count: int) -> list[di
 
 def constants(params: dict, point: dict) -> tuple[str, str]:
     """#define lines and declarations, as docs/candidate.md says."""
-    macros, declarations = ["#define ALPHAKERNEL 1"], ["#include <cuda_bf16.h>", "#include <cuda_fp16.h>"]
+    macros, declarations = ["#define ALPHAKERNEL 1"], [f"#include <cuda_{name}.h>" for name in ("bf16", "fp16", "fp8")]
     for name, value in {**params, **point}.items():
         if isinstance(value, str):
             macros.append(f"#define AK_{name.upper()}_{value.upper()} 1")

@@ -7,7 +7,8 @@
     "GROUP": {"values": [1, 8, 65536], "default": 8},
     "PERSISTENT": {"values": [0, 1], "default": 1},
     "PINGPONG": {"values": [0, 1], "default": 1},
-    "BUFFERS": {"values": [1, 2], "default": 1}
+    "BUFFERS": {"values": [1, 2], "default": 1},
+    "FMA_EXP": {"values": [0, 1, 2], "default": 0}
   },
   "starts": [
     {"BN": 128, "BUFFERS": 2, "PINGPONG": 0, "STAGES": 3},
@@ -15,7 +16,10 @@
     {"BUFFERS": 2, "CONSUMERS": 3},
     {"BN": 128, "BUFFERS": 2, "CONSUMERS": 3, "STAGES": 3},
     {"BN": 96},
-    {"BN": 80, "BUFFERS": 2, "CONSUMERS": 3}
+    {"BN": 80, "BUFFERS": 2, "CONSUMERS": 3},
+    {"BN": 160, "BUFFERS": 2, "FMA_EXP": 1, "PINGPONG": 0},
+    {"BUFFERS": 2, "CONSUMERS": 3, "FMA_EXP": 1},
+    {"BN": 128, "BUFFERS": 2, "CONSUMERS": 3, "FMA_EXP": 1, "STAGES": 3}
   ],
   "constraints": [
     "ARCH == 90",
@@ -25,6 +29,7 @@
     "SHARED + TABLE <= 232448",
     "GROUP == 8 or lengths == 'same'",
     "BN % 32 == 0 or dtype != 'float8_e4m3fn'",
+    "FMA_EXP == 0 or dtype == 'float8_e4m3fn'",
     "D // 2 + BN // 2 + BN // 4 <= (128 if CONSUMERS == 3 else 200)"
   ],
   "let": {
@@ -130,6 +135,7 @@ constexpr int STAGES = 2;
 constexpr int GROUP = 8;
 constexpr int PINGPONG = 1;
 constexpr int BUFFERS = 1;
+constexpr int FMA_EXP = 0;
 constexpr bool CAUSAL = false;
 constexpr int WINDOW = 0;
 constexpr int SOFTCAP = 0;
@@ -435,6 +441,18 @@ __device__ __forceinline__ void mask(float (&scores)[BN / 2], const Seen& seen, 
 struct Softmax {
   float scale, maximum[2], sum[2];
 
+  // FMA_EXP of four weights leave the special function units alone: products of fp8 take no longer than these.
+  static __device__ __forceinline__ float weigh(float exponent, int place) {
+    return place < FMA_EXP ? ak::exp2_by_fma(exponent) : ak::fast_exp2(exponent);
+  }
+  // Such a weight would lose a NaN: the maximum has it then, so that the other weights of the row are NaN.
+  static __device__ __forceinline__ float larger(float x, float y) {
+    return FMA_EXP > 0 ? ak::maximum_or_nan(x, y) : fmaxf(x, y);
+  }
+  struct Larger {
+    __device__ __forceinline__ float operator()(float x, float y) const { return larger(x, y); }
+  };
+
   // Scores become weights; factor: what the sums so far are to be multiplied by.
   __device__ __forceinline__ void step(float (&scores)[BN / 2], float (&factor)[2]) {
 #pragma unroll
@@ -442,10 +460,10 @@ struct Softmax {
       float largest = scores[half * 2];
 #pragma unroll
       for (int i = 0; i < BN / 8; ++i) {
-        largest = fmaxf(largest, fmaxf(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
+        largest = larger(largest, larger(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
       }
       // Rounded by itself, so that a maximum that stays gives a factor of exactly 1.
-      largest = fmaxf(maximum[half], __fmul_rn(ak::reduce_quad(largest, ak::Maximum()), scale));
+      largest = larger(maximum[half], __fmul_rn(ak::reduce_quad(largest, Larger()), scale));
       const float base = largest == ak::minus_infinity() ? 0.0f : largest;  // a row without a key yet keeps weights of zero
       factor[half] = ak::fast_exp2(maximum[half] - base);
       maximum[half] = largest;
@@ -455,7 +473,7 @@ struct Softmax {
 #pragma unroll
         for (int odd = 0; odd < 2; ++odd) {
           float& score = scores[i * 4 + half * 2 + odd];
-          score = ak::fast_exp2(score * scale - (base - RANGE));
+          score = weigh(score * scale - (base - RANGE), (i * 2 + odd) % 4);
           added += score;
         }
       }

@@ -21,6 +21,25 @@ __device__ __forceinline__ float fast_reciprocal(float x) {
 /// e^x as a multiplication and fast_exp2.
 __device__ __forceinline__ float fast_exp(float x) { return fast_exp2(x * 1.4426950408889634f); }
 
+/// 2^x by 8 instructions of the arithmetic units, for part of the exponentials where the special function units are what
+/// limits. x: at most 127; 2^x is 0 from -127 on, else within 1.1e-4 of itself. NaN is lost.
+/// 2^f by a polynomial that is 1 at 0, for the distance f to the nearest whole number, which becomes an exponent (as in
+/// Zadouri et al., FlashAttention-4, 2026); coefficients: least largest relative error for f from -0.5 to 0.5.
+__device__ __forceinline__ float exp2_by_fma(float x) {
+  constexpr float kWhole = 12582912.0f;  // 1.5 x 2^23: what is added to it loses all behind the point
+  x = fmaxf(x, -127.0f);
+  const float whole = x + kWhole, f = x - (whole - kWhole);
+  const float power = fmaf(fmaf(fmaf(0.055009060f, f, 0.24221097f), f, 0.69328290f), f, 1.0f);
+  return __int_as_float(__float_as_int(power) + (__float_as_int(whole) << 23));
+}
+
+/// The larger one, and NaN where one is NaN.
+__device__ __forceinline__ float maximum_or_nan(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+
 /// The maximum of no numbers.
 __device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
 

@@ -415,6 +415,12 @@ __global__ void functions(const float* x, float* y, int count) {
     for (int f = 0; f < 12; ++f) y[f * count + i] = all[f];
   }
 }
+__global__ void powers_of_two(const float* x, float* powers, float* larger, int count) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    powers[i] = ak::exp2_by_fma(x[i]);
+    larger[i] = ak::maximum_or_nan(x[i], 0.5f);
+  }
+}
 __global__ void epilogue(const float* sums, const __half* bias, const __half* residual, const float* rows, float* y) {
   const int row = threadIdx.y, column = threadIdx.x, at = row * 8 + column;
   const auto steps = ak::chain(ak::Scale{2.0f}, ak::ScaleRows{rows}, ak::ScaleColumns{rows}, ak::AddBias<__half>{bias},

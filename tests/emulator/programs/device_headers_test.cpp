@@ -544,6 +544,35 @@ TEST_CASE("ak/functions.cuh agrees with the functions in double precision") {
   }
 }
 
+TEST_CASE("a power of two without the special function unit is near it, 1 at 0, and 0 for what is masked") {
+  std::vector<float> x{0.0f, -127.0f, -1000.0f, -std::numeric_limits<float>::infinity()};
+  for (int i = -1260; i <= 1270; ++i) x.push_back(static_cast<float>(i) / 10.0f);
+  CudaProgram program = header_program("powers_of_two");
+  const auto powers = program.memory(x.size() * 4), larger = program.memory(x.size() * 4);
+  program.argument(program.upload(x)).argument(powers).argument(larger).argument(static_cast<int>(x.size()));
+  program.launch_cleanly(blocks_of(1, 64));
+  const auto got = program.download<float>(powers, x.size());
+  check_equal(std::vector<float>(got.begin(), got.begin() + 4), std::vector<float>{1, 0, 0, 0});
+  for (std::size_t i = 4; i < x.size(); ++i) {
+    INFO("2^" << x[i]);
+    REQUIRE(std::abs(got[i] / std::exp2(static_cast<double>(x[i])) - 1) <= 1.1e-4);
+  }
+}
+
+TEST_CASE("a maximum that keeps NaN is NaN where one number is") {
+  const std::vector<float> x{0.25f, 2.0f, std::numeric_limits<float>::quiet_NaN(),
+                             -std::numeric_limits<float>::infinity()};
+  CudaProgram program = header_program("powers_of_two");
+  const auto powers = program.memory(x.size() * 4), larger = program.memory(x.size() * 4);
+  program.argument(program.upload(x)).argument(powers).argument(larger).argument(static_cast<int>(x.size()));
+  program.launch_cleanly(blocks_of(1, 64));
+  const auto got = program.download<float>(larger, x.size());
+  CHECK(got[0] == 0.5f);
+  CHECK(got[1] == 2.0f);
+  CHECK(std::isnan(got[2]));
+  CHECK(got[3] == 0.5f);
+}
+
 TEST_CASE("ak/epilogue.cuh applies its steps in order") {
   const auto sums = numbers(32), bias = numbers(8, 2), residual = numbers(32, 3);
   const std::vector<float> rows{1, 2, 4, 8, 1, 2, 4, 8};
