@@ -8,7 +8,6 @@
     "BK": {"values": [64, 128], "default": 64},
     "STAGES": {"values": [2, 3, 4, 5, 6, 8], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 1},
-    "PUSH": {"values": [0, 1], "default": 0},
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
@@ -27,8 +26,7 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4, 8] or SHARED + (2 if STAGES == 6 else 1) * (STAGE_BYTES + 16) > 232448",
-    "PUSH == 0 or SPLIT_K * K_GROUPS == 2 and BLOCKS == 1 and BM in [64, 128] and STAGES >= 4"
+    "STAGES in [4, 8] or SHARED + (2 if STAGES == 6 else 1) * (STAGE_BYTES + 16) > 232448"
   ],
   "let": {
     "PACKED_BLOCKS": "ceil_div(K, 128) * 2",
@@ -36,10 +34,8 @@
     "STAGE_BYTES": "(BM + LINES_OF_BLOCK) * BK * 2",
     "RING": "STAGES * STAGE_BYTES",
     "MEET": "SPLIT_K * K_GROUPS > 1",
-    "PARTIES": "SPLIT_K * K_GROUPS",
-    "OF_SHARES": "BM * PARTIES // min(PARTIES, BM // 8) if PUSH else BM",
-    "SUMS": "CONSUMERS * BLOCKS * 64 * (OF_SHARES * 4 if MEET else min(BM, 32) * 2)",
-    "SHARED": "1024 + (max(RING, SUMS) if MEET and not PUSH else RING + SUMS) + STAGES * 16",
+    "SUMS": "CONSUMERS * BLOCKS * 64 * (BM * 4 if MEET else min(BM, 32) * 2)",
+    "SHARED": "1024 + (max(RING, SUMS) if MEET else RING + SUMS) + STAGES * 16",
     "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
     "CLUSTERS": "TILES if MEET else min(TILES, SM_COUNT // SHARE)"
   },
@@ -91,7 +87,6 @@ constexpr int BLOCKS = 1;
 constexpr int BK = 64;
 constexpr int STAGES = 4;
 constexpr int SPLIT_K = 1;
-constexpr int PUSH = 0;
 constexpr int SHARE = 1;
 constexpr int GROUP = 8;
 using scalar_t = __nv_bfloat16;
@@ -99,7 +94,7 @@ using scalar_t = __nv_bfloat16;
 
 using Weights = ak::PlainWeights<ak::Element<scalar_t>>;
 using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false,
-                              PUSH ? ak::LinearEnd::push : ak::LinearEnd::exchange>;
+                              ak::LinearEnd::exchange>;
 
 // Results of these sums: bias, then the activation; fast, and good for 16 bits.
 __device__ __forceinline__ float activate(float x) {

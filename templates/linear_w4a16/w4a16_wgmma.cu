@@ -6,28 +6,19 @@
     "K_GROUPS": {"values": [1, 2, 4], "default": 1},
     "BLOCKS": {"values": [1, 2], "default": 1},
     "BK": {"values": [128, 256], "default": 128},
-    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8, 16], "default": 4},
+    "STAGES": {"values": [2, 3, 4, 5, 6, 7, 8], "default": 4},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 4},
-    "PUSH": {"values": [0, 1], "default": 0},
-    "AHEAD": {"values": [0, 2, 4, 8], "default": 0},
     "SHARE": {"values": [1, 2], "default": 1},
     "GROUP": {"values": [1, 8], "default": 8}
   },
   "starts": [
     {"BK": 256, "BM": 8, "CONSUMERS": 4, "K_GROUPS": 4, "SPLIT_K": 2, "STAGES": 8},
     {"BK": 256, "K_GROUPS": 2, "SPLIT_K": 2, "STAGES": 8},
-    {"BM": 128, "CONSUMERS": 1, "SPLIT_K": 2},
-    {"BM": 64, "PUSH": 1, "SPLIT_K": 2, "STAGES": 7},
-    {"BM": 64, "CONSUMERS": 4, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 6},
-    {"AHEAD": 4, "BM": 64, "PUSH": 1, "SPLIT_K": 2, "STAGES": 8},
-    {"AHEAD": 8, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 16},
-    {"BM": 128, "CONSUMERS": 1, "PUSH": 1, "SPLIT_K": 2, "STAGES": 5},
-    {"BK": 256, "K_GROUPS": 2, "PUSH": 1, "SPLIT_K": 2, "STAGES": 8},
-    {"CONSUMERS": 4, "K_GROUPS": 4, "PUSH": 1, "SPLIT_K": 2, "STAGES": 16}
+    {"BM": 128, "CONSUMERS": 1, "SPLIT_K": 2}
   ],
   "constraints": [
     "ARCH == 90",
-    "BLOCKS * (BM // 2 + 32) + 48 + AHEAD * (BK // 128) * (12 if zero_points else 9) <= ((132 if AHEAD else 112) if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
+    "BLOCKS * (BM // 2 + 32) + 48 <= (112 if CONSUMERS == 4 else 152 if CONSUMERS == 3 else 224)",
     "SPLIT_K == 1 or SHARE == 1",
     "BM // SHARE >= 8",
     "SPLIT_K == 1 or GROUP == 8",
@@ -35,21 +26,17 @@
     "K_GROUPS == 1 or BM <= 128 and BLOCKS == 1 and SHARE == 1 and GROUP == 8 and SPLIT_K * K_GROUPS <= 8",
     "K_GROUPS < STAGES",
     "SHARED <= 232448",
-    "STAGES in [4 - 4 * PUSH, 8] or STAGES < 8 and SHARED + STAGE_BYTES + 16 > 232448 or STAGES == 16 and PUSH and BM == 16 and BK == 128",
-    "PUSH == 0 or SPLIT_K == 2 and BLOCKS == 1 and 16 <= BM <= 128 and CONSUMERS != 3",
-    "AHEAD == 0 or PUSH and BM in [16, 64, 128]"
+    "STAGES in [4, 8] or SHARED + STAGE_BYTES + 16 > 232448"
   ],
   "let": {
     "BLOCK_BYTES": "4352 if zero_points else 4224",
     "PACKED_BLOCKS": "ceil_div(K, 256) * 2",
     "LINES_OF_BLOCK": "CONSUMERS // K_GROUPS * BLOCKS * 64",
-    "STAGE_BYTES": "round_up(BM * BK * 2 + (0 if AHEAD else LINES_OF_BLOCK // 64 * (BK // 128) * BLOCK_BYTES), 1024)",
+    "STAGE_BYTES": "round_up(BM * BK * 2 + LINES_OF_BLOCK // 64 * (BK // 128) * BLOCK_BYTES, 1024)",
     "RING": "STAGES * STAGE_BYTES",
     "MEET": "SPLIT_K * K_GROUPS > 1",
-    "PARTIES": "SPLIT_K * K_GROUPS",
-    "OF_SHARES": "BM * PARTIES // min(PARTIES, BM // 8) if PUSH else BM",
-    "SUMS": "CONSUMERS * BLOCKS * 64 * (OF_SHARES * 4 if MEET else min(BM, 32) * 2)",
-    "SHARED": "1024 + (max(RING, SUMS) if MEET and not PUSH else RING + SUMS) + STAGES * 16",
+    "SUMS": "CONSUMERS * BLOCKS * 64 * (BM * 4 if MEET else min(BM, 32) * 2)",
+    "SHARED": "1024 + (max(RING, SUMS) if MEET else RING + SUMS) + STAGES * 16",
     "TILES": "ceil_div(N, LINES_OF_BLOCK * SHARE) * ceil_div(M, BM)",
     "CLUSTERS": "TILES if MEET else min(TILES, SM_COUNT // SHARE)"
   },
@@ -100,8 +87,6 @@ constexpr int BLOCKS = 1;
 constexpr int BK = 128;
 constexpr int STAGES = 4;
 constexpr int SPLIT_K = 4;
-constexpr int PUSH = 0;
-constexpr int AHEAD = 0;
 constexpr int SHARE = 1;
 constexpr int GROUP = 8;
 constexpr bool ZERO_POINTS = false;
@@ -110,7 +95,7 @@ using scalar_t = __nv_bfloat16;
 
 using Weights = ak::Int4Weights<ak::Element<scalar_t>, ZERO_POINTS>;
 using Layer = ak::LinearWgmma<Weights, CONSUMERS, BLOCKS, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, K_GROUPS, 0, false,
-                              PUSH ? ak::LinearEnd::push : ak::LinearEnd::exchange, AHEAD>;
+                              ak::LinearEnd::exchange>;
 using Store = ak::StoreResults<scalar_t, ak::AsItIs>;
 
 // A block of 64 lines by 128 of k, which is one group of each line. Past the ends numbers are zero points.

@@ -7,9 +7,6 @@
 // hold them, and adds those of the others to its own, thread by thread, in the order of ranks and turns: the same bits
 // each time.
 //
-// With PUSH sums go straight to the block that finishes them, into memory that is not the ring's. The barrier of the
-// cluster is then the last that blocks have to do with each other: sums are read where they are, and who is done ends.
-//
 // Steps are applied where wgmma left the sums. Results go through shared memory as matrices of 8 x 8, for lines of 128
 // bytes of y: half the bytes that sums would take, and no bank twice.
 #pragma once
@@ -21,20 +18,15 @@
 
 namespace ak {
 
-// Four sums to shared memory, at a multiple of 16 bytes; of block `rank` of a cluster of CLUSTER.
-template <int CLUSTER, class Sum>
-__device__ __forceinline__ void leave_sums(u32 to, const Sum* sums, int rank) {
+// Four sums to shared memory, at a multiple of 16 bytes.
+template <class Sum>
+__device__ __forceinline__ void leave_sums(u32 to, const Sum* sums) {
   static_assert(sizeof(Sum) == 4);
   u32 words[4];
 #pragma unroll
   for (int e = 0; e < 4; ++e) words[e] = reinterpret_cast<const u32&>(sums[e]);
-  if constexpr (CLUSTER > 1) {
-    asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(remote_address(to, rank)), "r"(words[0]),
-                 "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
-  } else {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                 "r"(words[3]) : "memory");
-  }
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3]) : "memory");
 }
 // And back, from the shared memory of block `rank` of a cluster of CLUSTER.
 template <int CLUSTER, class Sum>
@@ -52,7 +44,7 @@ __device__ __forceinline__ void fetch_sums(Sum* sums, u32 from, int rank) {
   for (int e = 0; e < 4; ++e) sums[e] = reinterpret_cast<const Sum&>(words[e]);
 }
 
-template <class Sum, int CONSUMERS, int K_GROUPS, int BLOCKS, int BM, int SPLIT_K, bool PUSH = false>
+template <class Sum, int CONSUMERS, int K_GROUPS, int BLOCKS, int BM, int SPLIT_K>
 struct LinearExchange {
   using Groups = LinearGroups<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM>;
   using Sums = typename Groups::Sums;
@@ -63,9 +55,7 @@ struct LinearExchange {
   static constexpr int kEach = kRows / 2;  // sums of a share that a thread has of 64 lines
   static constexpr int kShareBytes = kRows * Groups::kGroupLines * 4;
   static constexpr int kChunk = kMeet ? kRows : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;  // rows written at a time
-  // Of a warp group: sums of the shares of others or, with PUSH, of its own share by others.
-  static constexpr int kArea = kMeet ? (PUSH ? kParties : kShares) * kShareBytes : kChunk * Groups::kGroupLines * 2;
-  static constexpr bool kPush = PUSH && kMeet, kPushAcross = kPush && SPLIT_K > 1;
+  static constexpr int kArea = kMeet ? kShares * kShareBytes : kChunk * Groups::kGroupLines * 2;
   static constexpr int kBytes = CONSUMERS * kArea;
   static_assert(BM % (8 * kShares) == 0);
 
@@ -138,24 +128,21 @@ struct LinearExchange {
   static __device__ __forceinline__ u32 area_of(Sum* staged, const Share& share, int turn) {
     return shared_address(staged) + (turn * Groups::kLineGroups + share.lines) * kArea;
   }
-  // Where this thread's sums `i` to `i + 3` of 64 lines are in an area. share: whose, with PUSH by whom.
+  // Where this thread's sums `i` to `i + 3` of a share and 64 lines are in an area.
   static __device__ __forceinline__ u32 place(int share, int block, int i) {
     return share * kShareBytes + ((block * kEach + i) / 4 * 128 + threadIdx.x % 128) * 16;
   }
 
-  // Leaves the sums of the shares of others: in this group's area, or with PUSH in theirs.
+  // Leaves the sums of the shares of others.
   static __device__ __forceinline__ void leave(Sum* staged, const Share& own, const Sums& sums, int party) {
 #pragma unroll
     for (int share = 0; share < kShares; ++share) {
       if (share == party) continue;
-      const u32 area = area_of(staged, own, kPush ? share % K_GROUPS : own.turn);
+      const u32 area = area_of(staged, own, own.turn);
 #pragma unroll
       for (int b = 0; b < BLOCKS; ++b) {
 #pragma unroll
-        for (int i = 0; i < kEach; i += 4) {
-          leave_sums<kPush ? SPLIT_K : 1>(area + place(kPush ? party : share, b, i), sums.d[b] + share * kEach + i,
-                                          share / K_GROUPS);
-        }
+        for (int i = 0; i < kEach; i += 4) leave_sums(area + place(share, b, i), sums.d[b] + share * kEach + i);
       }
     }
   }
@@ -167,12 +154,12 @@ struct LinearExchange {
 #pragma unroll
     for (int from = 0; from < kParties; ++from) {
       if (from == OWN) continue;
-      const u32 area = area_of(staged, share, kPush ? share.turn : from % K_GROUPS);
+      const u32 area = area_of(staged, share, from % K_GROUPS);
 #pragma unroll
       for (int b = 0; b < BLOCKS; ++b) {
 #pragma unroll
         for (int i = 0; i < kEach; i += 4) {
-          fetch_sums<kPush ? 1 : SPLIT_K>(parts[from][b] + i, area + place(kPush ? from : OWN, b, i), from / K_GROUPS);
+          fetch_sums<SPLIT_K>(parts[from][b] + i, area + place(OWN, b, i), from / K_GROUPS);
         }
       }
     }
@@ -194,7 +181,6 @@ struct LinearExchange {
   static __device__ __forceinline__ void meet(Sum* staged, const LinearWork& work, const Tile& tile, const Share& share,
                                               Sums& sums, int rank, const Store& store) {
     const int party = rank * K_GROUPS + share.turn;
-    if constexpr (kPushAcross) cluster_wait();  // all blocks have begun
     leave(staged, share, sums, party);
     if constexpr (SPLIT_K > 1) {
       cluster_sync();

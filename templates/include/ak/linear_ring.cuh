@@ -27,15 +27,14 @@ struct LinearWork {
   int rows, lines, k;
 };
 
-// The ring and its tiles as a type. W: format of the weights. ROWS_ONLY: weights come another way.
-template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED,
-          bool ROWS_ONLY = false>
+// The ring and its tiles as a type. W: format of the weights.
+template <class W, int READERS, int LINES, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP, bool SCALED>
 struct LinearRing {
   using X = typename W::X;
 
   static constexpr int kCluster = SPLIT_K * SHARE, kStrips = LINES / 64;
   static constexpr int kPanels = BK * X::kBytes / 128, kPanelBytes = BM * 128, kXBytes = kPanels * kPanelBytes;
-  static constexpr int kBlocks = BK / W::kDepth, kStripBytes = ROWS_ONLY ? 0 : kBlocks * W::kBytes;
+  static constexpr int kBlocks = BK / W::kDepth, kStripBytes = kBlocks * W::kBytes;
   static constexpr int kScalesAt = kXBytes + kStrips * kStripBytes;
   static constexpr int kStageBytes = (kScalesAt + (SCALED ? BM * 4 : 0) + 1023) / 1024 * 1024;
   static constexpr int kBytes = STAGES * kStageBytes;
@@ -84,7 +83,6 @@ struct LinearRing {
                                                 u64 policy) const {
     const u32 to = this->slice(stage) + kXBytes, barrier = full + stage * 8;
     barrier_expect(barrier, kXBytes + kStrips * kStripBytes);
-    if constexpr (ROWS_ONLY) return;
     const int blocks = W::blocks(work.k), last = (work.lines - 1) / 64;  // past the last strip that one again
     for (int strip = 0; strip < kStrips; ++strip) {
       const long long block = static_cast<long long>(min(tile.line / 64 + strip, last)) * blocks + slice * kBlocks;

@@ -56,93 +56,48 @@ struct LinearSlice {
     }
   }
 
-  // Weights of a slice in shared memory, at the address of those of this group of lines.
-  struct FromShared {
-    u32 weights;
+  // Weights of a group in a slice, at a shared address, and the batches of them that are loaded.
+  struct Weights {
+    u32 address;
     Load loads[2];
-    __device__ explicit FromShared(u32 address) : weights(address) {}
+    __device__ explicit Weights(u32 at) : address(at) {}
     __device__ __forceinline__ void begin() {
-      if constexpr (kAhead) load(loads[0], loads[1], weights, 0);
+      if constexpr (kAhead) load(loads[0], loads[1], address, 0);
     }
     __device__ __forceinline__ void before_wait(int batch) {
-      if (kAhead && batch + 1 < kBatches) load(loads[(batch + 1) % 2], loads[batch % 2], weights, batch + 1);
+      if (kAhead && batch + 1 < kBatches) load(loads[(batch + 1) % 2], loads[batch % 2], address, batch + 1);
     }
     __device__ __forceinline__ void after_wait(int batch) {
-      if constexpr (!kAhead) load(loads[batch % 2], loads[1 - batch % 2], weights, batch);
+      if constexpr (!kAhead) load(loads[batch % 2], loads[1 - batch % 2], address, batch);
     }
-    __device__ __forceinline__ const uint4& words(int batch, int of_batch, int b) const {
-      return loads[batch % 2].words[of_batch][b];
-    }
-    __device__ __forceinline__ const typename W::Lines& lines(int batch, int b) const { return loads[batch % 2].lines[b]; }
-    __device__ __forceinline__ void unpacked(int) {}
-  };
-
-  // Weights of a slice in registers, for 64 lines. What was unpacked is loaded anew, with what the slice at `next` has
-  // there, if it is one.
-  template <class FORMAT>
-  struct Kept {
-    uint4 words[kUnits];
-    u32 tail[kUnits / W::kUnits][FORMAT::kTailWords];
-
-    __device__ __forceinline__ void load_unit(int unit, const unsigned char* slice, bool inside) {
-      const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32, of_slice = unit / W::kUnits;
-      const unsigned char* block = slice + of_slice * W::kBytes;
-      load_once(words[unit], block + (unit % W::kUnits * 4 + warp) * 512 + lane * 16, inside);
-      if (unit % W::kUnits != W::kUnits - 1) return;
-#pragma unroll
-      for (int i = 0; i < FORMAT::kTailWords; ++i) {
-        load_once(tail[of_slice][i], block + FORMAT::tail_at(warp) + i * 4, inside);
-      }
-    }
-    __device__ __forceinline__ void load_all(const unsigned char* slice, bool inside) {
-#pragma unroll
-      for (int unit = 0; unit < kUnits; ++unit) load_unit(unit, slice, inside);
-    }
-  };
-  template <class KEPT>
-  struct FromRegisters {
-    KEPT& kept;
-    const unsigned char* next;
-    bool inside;
-    typename W::Lines of_block;
-    __device__ FromRegisters(KEPT& slice, const unsigned char* next_slice, bool is_one)
-        : kept(slice), next(next_slice), inside(is_one) {}
-    __device__ __forceinline__ void begin() {}
-    __device__ __forceinline__ void before_wait(int) {}
-    __device__ __forceinline__ void after_wait(int unit) {
-      if (unit % W::kUnits == 0) of_block = W::expand(kept.tail[unit / W::kUnits]);
-    }
-    __device__ __forceinline__ const uint4& words(int unit, int, int) const { return kept.words[unit]; }
-    __device__ __forceinline__ const typename W::Lines& lines(int, int) const { return of_block; }
-    __device__ __forceinline__ void unpacked(int unit) { kept.load_unit(unit, next, inside); }
   };
 
   // Products of a slice, a batch of units at a time: the operands of one are unpacked while the products of the one
   // before run. At the end the last batch's are under way. previous: stage to release once its products have ended, or -1.
-  // from: where its weights are.
-  template <class From>
-  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, Sums& sums, bool first, int previous,
-                                                  From from) {
+  // group: of lines.
+  static __device__ __forceinline__ void multiply(const Ring& ring, int stage, int group, Sums& sums, bool first,
+                                                  int previous) {
     const u32 x = ring.slice(stage);
+    Weights weights(x + Ring::kXBytes + group * BLOCKS * Ring::kStripBytes);
     u32 a[2][kBatch][BLOCKS][W::kSteps][4];
-    from.begin();
+    weights.begin();
 #pragma unroll
     for (int batch = 0; batch < kBatches; ++batch) {
-      from.before_wait(batch);
+      weights.before_wait(batch);
       wgmma_wait<1>();
       if (batch == 1) give_back(ring, previous);
-      from.after_wait(batch);
+      weights.after_wait(batch);
 #pragma unroll
       for (int of_batch = 0; of_batch < kBatch; ++of_batch) {
 #pragma unroll
         for (int b = 0; b < BLOCKS; ++b) {
 #pragma unroll
           for (int step = 0; step < W::kSteps; ++step) {
-            W::fragment(a[batch % 2][of_batch][b][step], from.words(batch, of_batch, b), step, from.lines(batch, b));
+            W::fragment(a[batch % 2][of_batch][b][step], weights.loads[batch % 2].words[of_batch][b], step,
+                        weights.loads[batch % 2].lines[b]);
           }
         }
       }
-      from.unpacked(batch);
       wgmma_fence();
 #pragma unroll
       for (int of_batch = 0; of_batch < kBatch; ++of_batch) {

@@ -35,7 +35,7 @@ struct LinearStaging {
   using Sums = typename Groups::Sums;
   using Share = typename Groups::Share;
   static constexpr int kGroupLines = Groups::kGroupLines, kLineGroups = Groups::kLineGroups;
-  static constexpr bool kMeet = SPLIT_K > 1, kPush = false, kPushAcross = false;
+  static constexpr bool kMeet = SPLIT_K > 1;
   static constexpr int kChunk = SPLIT_K > 1 ? BM : BM < 32 ? BM : BM % 32 == 0 ? 32 : BM % 16 == 0 ? 16 : 8;
   static constexpr int kPitch = kGroupLines + 4;  // neighbouring pairs of columns then meet different banks
   static constexpr int kArea = kChunk * kPitch, kBytes = CONSUMERS * kArea * 4;

@@ -13,10 +13,9 @@
 // order of ranks: no workspace, no second launch, the same bits each time. PROMOTE > 0: after so many slices sums are
 // added, times scales, to float registers of their own.
 //
-// Sums become results in one of two ways: staged in shared memory for all threads (linear_staging.cuh), or else by the
+// Sums become results in one of two ways: staged in shared memory for all threads (linear_staging.cuh), or by the
 // threads that have them (linear_exchange.cuh). The latter is for few rows, where a block has one tile: it also asks for
-// its first slices before its groups meet, and has products of 64 bytes of k under way at once. With AHEAD > 0 weights
-// come straight to registers, for so many slices at a time, and the ring has x alone.
+// its first slices before its groups meet, and has products of 64 bytes of k under way at once.
 #pragma once
 
 #include <ak/clusters.cuh>
@@ -28,12 +27,12 @@
 
 namespace ak {
 
-// How sums become results: staged, or by the threads that have them, which push them to each other or not.
-enum class LinearEnd { staged, exchange, push };
+// How sums become results: staged, or by the threads that have them.
+enum class LinearEnd { staged, exchange };
 template <LinearEnd END>
 struct LinearEndOf {
   template <class Sum, int... SIZES>
-  using Type = LinearExchange<Sum, SIZES..., END == LinearEnd::push>;
+  using Type = LinearExchange<Sum, SIZES...>;
 };
 template <>
 struct LinearEndOf<LinearEnd::staged> {
@@ -43,12 +42,11 @@ struct LinearEndOf<LinearEnd::staged> {
 
 // The layer's work as a type. W: format of the weights. SCALED: scales along k (BlockScales), promoted every slice.
 template <class W, int CONSUMERS, int BLOCKS, int BM, int BK, int STAGES, int SPLIT_K, int SHARE, int GROUP,
-          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false, LinearEnd END = LinearEnd::staged,
-          int AHEAD = 0>
+          int K_GROUPS = 1, int PROMOTE = 0, bool SCALED = false, LinearEnd END = LinearEnd::staged>
 struct LinearWgmma {
   using X = typename W::X;
   using Sum = typename X::Sum;
-  static constexpr bool kExchange = END != LinearEnd::staged;
+  static constexpr bool kExchange = END == LinearEnd::exchange;
 
   using Groups = LinearGroups<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM>;
   using Sums = typename Groups::Sums;
@@ -56,15 +54,13 @@ struct LinearWgmma {
   using End = typename LinearEndOf<END>::template Type<Sum, CONSUMERS, K_GROUPS, BLOCKS, BM, SPLIT_K>;
   static constexpr int kThreads = (CONSUMERS + 1) * 128;
   static constexpr int kGroupLines = Groups::kGroupLines, kChunkBytes = End::kBytes;
-  using Ring = LinearRing<W, Groups::kLineGroups, Groups::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED,
-                          (AHEAD > 0)>;
+  using Ring = LinearRing<W, Groups::kLineGroups, Groups::kLines, BM, BK, STAGES, SPLIT_K, SHARE, GROUP, SCALED>;
   using Slice = LinearSlice<W, Ring, Sums, BLOCKS, BM, BK, kExchange>;
   using Place = typename Ring::Place;
   using Tile = typename Ring::Tile;
-  static constexpr bool kMeet = End::kMeet;  // sums of several are added up
-  static constexpr bool kOverRing = kMeet && !End::kPush;  // where the sums meet
-  static constexpr int kBarriersAt =                       // from the first multiple of 1024
-      !kOverRing                   ? Ring::kBytes + kChunkBytes
+  static constexpr bool kMeet = End::kMeet;  // sums of several are added up, in the memory of the ring
+  static constexpr int kBarriersAt =         // from the first multiple of 1024
+      !kMeet                       ? Ring::kBytes + kChunkBytes
       : Ring::kBytes > kChunkBytes ? Ring::kBytes
                                    : kChunkBytes;
   // Dynamic shared memory of the launch; the plan computes the same.
@@ -72,7 +68,6 @@ struct LinearWgmma {
   // Every group keeps a slice until it has the next one, and one more has to be on its way.
   static_assert(K_GROUPS < STAGES);
   static_assert(!SCALED || (PROMOTE == 1 && BK == 128));
-  static_assert(AHEAD == 0 || (kMeet && kExchange && BLOCKS == 1 && SHARE == 1 && PROMOTE == 0));
 
   // ---- sums
 
@@ -98,67 +93,16 @@ struct LinearWgmma {
     }
   }
 
-  // A warp group's next COUNT slices in registers, asked for before anything else is: its lines of one tile, no other.
-  template <int COUNT, class FORMAT>
-  struct Ahead {
-    typename Slice::template Kept<FORMAT> slices[COUNT] = {};
-    const unsigned char* weights;
-    __device__ __forceinline__ void begin(const LinearWork& work, const Tile& tile, const Share& share) {
-      const long long strip = min(tile.line / 64 + share.lines, (work.lines - 1) / 64);
-      weights = work.packed + (strip * W::blocks(work.k) + tile.part.first * Ring::kBlocks) * W::kBytes;
-#pragma unroll
-      for (int i = 0; i < COUNT; ++i) {
-        const int slice = share.turn + i * K_GROUPS;
-        slices[i].load_all(at(slice), slice < tile.part.count);
-      }
-    }
-    __device__ __forceinline__ const unsigned char* at(int slice) const {
-      return weights + slice * (Ring::kBlocks * W::kBytes);
-    }
-  };
-  template <class FORMAT>
-  struct Ahead<0, FORMAT> {
-    __device__ __forceinline__ void begin(const LinearWork&, const Tile&, const Share&) {}
-  };
-  using Weights = Ahead<AHEAD, W>;
-
-  // The products of this group's slices; the last ones are under way. Returns the stage that they read, or -1.
-  static __device__ __forceinline__ int multiply_ahead(const Ring& ring, Place& place, int count, const Share& share,
-                                                       Sums& sums, Weights& weights) {
-    int last = -1;
-    place.skip(share.turn);
-    for (int i = share.turn; i < count; i += K_GROUPS * AHEAD) {
-#pragma unroll
-      for (int s = 0; s < AHEAD; ++s) {
-        const int slice = i + s * K_GROUPS, next = slice + K_GROUPS * AHEAD;
-        if (slice >= count) break;
-        barrier_wait(place.of(ring.full), place.parity);
-        using From = typename Slice::template FromRegisters<typename Slice::template Kept<W>>;
-        Slice::multiply(ring, place.stage, sums, last < 0, last,
-                        From(weights.slices[s], weights.at(next), next < count));
-        last = place.stage;
-        place.skip(K_GROUPS);
-      }
-    }
-    return last;
-  }
-
-  static __device__ __forceinline__ typename Slice::FromShared from_ring(const Ring& ring, const Place& place,
-                                                                         const Share& share) {
-    return typename Slice::FromShared(ring.slice(place.stage) + Ring::kXBytes + share.lines * BLOCKS * Ring::kStripBytes);
-  }
-
   template <class Scales>
   static __device__ __forceinline__ void sum_up(const Ring& ring, Place& place, const Tile& tile, const Share& share,
-                                                Sums& sums, const Scales& scales, Weights& weights) {
+                                                Sums& sums, const Scales& scales) {
     const int count = tile.part.count;
     if constexpr (PROMOTE == 0) {
       int last = -1;
-      if constexpr (AHEAD > 0) last = multiply_ahead(ring, place, count, share, sums, weights);
-      for (int i = 0; AHEAD == 0 && i < count; ++i) {
+      for (int i = 0; i < count; ++i) {
         if (share.takes(i)) {
           barrier_wait(place.of(ring.full), place.parity);
-          Slice::multiply(ring, place.stage, sums, last < 0, last, from_ring(ring, place, share));
+          Slice::multiply(ring, place.stage, share.lines, sums, last < 0, last);
           last = place.stage;
         }
         place.advance();
@@ -177,7 +121,7 @@ struct LinearWgmma {
             of_lines[b] = scales.line(tile.part.first + i, tile.line + share.lines * kGroupLines + b * 64);
           }
           barrier_wait(place.of(ring.full), place.parity);
-          Slice::multiply(ring, place.stage, parts, taken % PROMOTE == 0, -1, from_ring(ring, place, share));
+          Slice::multiply(ring, place.stage, share.lines, parts, taken % PROMOTE == 0, -1);
           wgmma_wait<0>();
           ++taken;
           if (taken % PROMOTE == 0 || i + K_GROUPS >= count) promote(ring, place.stage, sums, parts, of_lines);
@@ -197,14 +141,12 @@ struct LinearWgmma {
                                              const Scales& scales, const Store& store) {
     const u32 first = (shared_address(memory) + 1023) / 1024 * 1024;
     unsigned char* aligned = memory + (first - shared_address(memory));
-    Sum* staged = reinterpret_cast<Sum*>(aligned + (kOverRing ? 0 : Ring::kBytes));
+    Sum* staged = reinterpret_cast<Sum*>(aligned + (kMeet ? 0 : Ring::kBytes));
     const Ring ring{first, first + kBarriersAt, first + kBarriersAt + STAGES * 8};
     const LinearWork work{packed, rows, lines, k};
     const int rank = Ring::kCluster > 1 ? static_cast<int>(cluster_rank()) : 0;
     const int group = warp_group();
     const Share share(group);
-    Weights weights;
-    if (AHEAD > 0 && group < CONSUMERS) weights.begin(work, Ring::tile_at(work, blockIdx.x / Ring::kCluster, rank), share);
     int filled = 0;
     if (threadIdx.x == CONSUMERS * 128) {
       prefetch_map(map_x);
@@ -213,13 +155,11 @@ struct LinearWgmma {
     }
     __syncthreads();
     if constexpr (SHARE > 1) cluster_sync();
-    if constexpr (End::kPushAcross) cluster_arrive();
 
     if (group == CONSUMERS) {
       if constexpr (CONSUMERS > 1) give_registers<56>();
       if (threadIdx.x % 128 < 32) ring.fill(map_x, work, rank, scales, uniform(filled));
       __syncwarp();
-      if constexpr (End::kPushAcross) cluster_wait();
       if constexpr (SPLIT_K > 1) cluster_sync();
     } else {
       if constexpr (CONSUMERS == 2) take_registers<224, 2, 56>();
@@ -230,9 +170,9 @@ struct LinearWgmma {
       for (int index = blockIdx.x / kCluster; index < Ring::tiles(work); index += gridDim.x / kCluster) {
         const Tile tile = Ring::tile_at(work, index, rank);
         Sums sums = {};
-        sum_up(ring, place, tile, share, sums, scales, weights);
+        sum_up(ring, place, tile, share, sums, scales);
         if constexpr (kMeet) {  // such a launch has a cluster for every tile
-          if constexpr (kOverRing) named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
+          named_barrier<CONSUMERS * 128>(1);  // the ring has been read by all groups
           End::meet(staged, work, tile, share, sums, rank, store);
         } else {
           End::write_tile(staged, work, tile, share, sums, store);
@@ -240,7 +180,7 @@ struct LinearWgmma {
       }
     }
     // A block that is gone could not be read or arrived at.
-    if constexpr (Ring::kCluster > 1 && !End::kPushAcross) cluster_sync();
+    if constexpr (Ring::kCluster > 1) cluster_sync();
   }
 };
 

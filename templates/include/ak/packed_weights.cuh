@@ -192,28 +192,6 @@ __device__ __forceinline__ void pack_block(unsigned char* block, Read read) {
   }
 }
 
-// Loads 16 bytes, or a word, that are read once, where `inside` holds; else leaves what is there.
-__device__ __forceinline__ void load_once(uint4& words, const unsigned char* from, bool inside) {
-  asm volatile(
-      "{\n"
-      ".reg .pred inside;\n"
-      "setp.ne.b32 inside, %5, 0;\n"
-      "@inside ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
-      "}\n"
-      : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)
-      : "l"(from), "r"(static_cast<int>(inside)));
-}
-__device__ __forceinline__ void load_once(u32& word, const unsigned char* from, bool inside) {
-  asm volatile(
-      "{\n"
-      ".reg .pred inside;\n"
-      "setp.ne.b32 inside, %2, 0;\n"
-      "@inside ld.global.L1::no_allocate.u32 %0, [%1];\n"
-      "}\n"
-      : "+r"(word)
-      : "l"(from), "r"(static_cast<int>(inside)));
-}
-
 // Loads 16 bytes of shared memory.
 __device__ __forceinline__ uint4 load_words(u32 address) {
   uint4 words;

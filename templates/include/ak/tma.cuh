@@ -24,13 +24,6 @@ __device__ __forceinline__ CachePolicy evict_first() {
   return policy;
 }
 
-// As copies without a policy.
-__device__ __forceinline__ CachePolicy evict_normal() {
-  CachePolicy policy;
-  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy.bits));
-  return policy;
-}
-
 /// Brings the box at these coordinates to `to`; `barrier` counts its bytes.
 __device__ __forceinline__ void tma_load(u32 to, const CUtensorMap* map, u32 barrier, int x) {
   asm volatile(
@@ -84,16 +77,6 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* ma
       "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks) : "memory");
 }
-
-// The same under a policy for L2.
-__device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* map, u32 barrier, u16 blocks,
-                                                   CachePolicy policy, int x, int y) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
-      "[%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(blocks), "l"(policy.bits) : "memory");
-}
-
 /// The same for all BLOCKS blocks of the cluster; a plain load where that is one.
 template <int BLOCKS, class... At>
 __device__ __forceinline__ void tma_load_for_all(u32 to, const CUtensorMap* map, u32 barrier, At... at) {
