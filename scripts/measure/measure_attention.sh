@@ -11,11 +11,12 @@
 # run), turns.csv (ratios in turns) and failures.csv.
 # AK: the program, or the folder that it was installed to (build/release/bin/alphakernel). LIMIT_S: seconds that a call
 # may take (480). RUN_MINUTES: of a search (0.35). DEVICE: where (cuda); FLAGS: more flags of `experiment run`.
-# SHARE: "0/2" for every second run from the first on, "1/2" for the others, on another GPU; without the expectations.
+# SHARE: "0/2" for every second run from the first on, "1/2" for the others, on another GPU, each with an output folder of
+# its own; without the expectations.
 # PYTHON: an interpreter with PyTorch for the turns (python3; "none" leaves them out).
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ $# -ge 1 ] || { sed -n '3,17s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,18s/^# \{0,1\}//p' "$0"; exit 2; }
 program=${AK:-$root/build/release/bin/alphakernel}
 [ -d "$program" ] && program=$program/bin/alphakernel
 [ -x "$program" ] || { echo "there is no program $program; set AK" >&2; exit 2; }
@@ -87,7 +88,9 @@ take_turns() {  # PART
 
 left_for_runs() {  # PART: without what its turns will take, so that a long search does not cost the comparison
   local run missing=0
-  [ "$python" = none ] || [ "$device" != cuda ] || for run in ${in_turns[$1]:-}; do [ -e "$out/$1/$run.turns.json" ] || missing=$((missing + 1)); done
+  [ "$python" = none ] || [ "$device" != cuda ] || for run in ${in_turns[$1]:-}; do
+    ! grep -q "\"$run\"" "$(manifest_of "$1")" || [ -e "$out/$1/$run.turns.json" ] || missing=$((missing + 1))
+  done
   echo $(($(left) - missing * turns_s))
 }
 

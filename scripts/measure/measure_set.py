@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("ALPHAKERNEL", ROOT / "build/release/bin/alphakernel")
 TEMPLATES = pathlib.Path(os.environ.get("ALPHAKERNEL_TEMPLATES", ROOT / "templates"))
 SMALLEST, LARGEST, STEP = 32, 16384, 8
-# What a set learns from: sizes spread evenly over their logarithms, each axis small and large with the others, some with rows off 128 bytes (chosen).
+# What a set learns from: sizes spread evenly over their logarithms, each axis small and large with the others, some with
+# rows off 128 bytes (chosen).
 TUNED = [(64, 64, 64), (64, 512, 4096), (64, 8192, 1024), (128, 4096, 4096), (256, 2048, 512), (512, 512, 8192),
          (1024, 1024, 2048), (4096, 4096, 4096), (8192, 128, 2048), (4096, 48, 4096), (1024, 1032, 1001), (2048, 8192, 256),
          (3000, 5000, 2504), (160, 12000, 4104), (1608, 3144, 1256)]

@@ -67,7 +67,7 @@
 // multiplies while the other computes. A step's dq lies in the order of the warps' registers, in shared memory and in
 // `sums`, and is one bulk addition, of the first keys a store; a last launch brings it into rows and rounds. Blocks add
 // in the order of their keys, which a word in memory for each tile lets through, so that the bytes are always the same.
-// Two warps add, every other step each: one waits until its addition can be seen, some microseconds, while the other
+// Two warps add, every other step each: one waits until its addition can be seen, about a microsecond, while the other
 // waits for the turn of the next.
 // Follows Dao, FlashAttention-2, arXiv:2307.08691, and Shah et al., FlashAttention-3, arXiv:2407.08608.
 #include <cuda.h>
@@ -388,6 +388,7 @@ __device__ __forceinline__ void write_results(const Walk& walk, u32 shared, int 
     ak::tma_store(map_dv, v + panel * OWN_PANEL, panel * 64, walk.first + group * 64, walk.head);
   }
   ak::commit_stores();
+  ak::wait_stores_read<0>();  // a block that ends gives its shared memory away
 }
 
 // ---- the groups that multiply
@@ -423,16 +424,16 @@ struct Consumer {
 
   // Both groups have ds of so many steps in shared memory, and no longer read those two steps before.
   __device__ __forceinline__ void wait_ds(int steps) { ak::barrier_wait(shared + DS_FULL, steps % 2 ^ 1); }
-  __device__ __forceinline__ void multiply_last_ds(float (&share)[DQ_COLUMNS / 2]) {
+  __device__ __forceinline__ void multiply_last_ds(float (&dq)[DQ_COLUMNS / 2]) {
     ak::wgmma_fence();
-    multiply_keys(shared + K_AT, ds_lines(step.number + 1), group, share);
+    multiply_keys(shared + K_AT, ds_lines(step.number + 1), group, dq);
   }
 
   // Of a step whose scores are under way: dv, dk and ds, and the dq of the step before. Leaves dk and the scores of the
   // step after under way; behind the last one these are its own again, for nobody, as a branch here would make the
   // products wait for each other. The first one's dq of the step before is of zeros, for nobody, too.
   __device__ __forceinline__ void take_step(const Step& next) {
-    float products[QUERIES / 2], share[DQ_COLUMNS / 2];
+    float products[QUERIES / 2], dq[DQ_COLUMNS / 2];
     u32 p[QUERIES / 4];  // of p, then of ds
     const bool keep = step.number > 0;
     const u32 numbers = shared + ROWS_AT + step.q() * ROWS_BYTES + threadIdx.x % 4 * 8;
@@ -451,7 +452,7 @@ struct Consumer {
     if (LAG && group == 0 && !keep) ak::named_barrier_arrive<GROUPS * 128>(2 + GROUPS);
     if constexpr (EARLY_DQ) {
       wait_ds(step.number);
-      multiply_last_ds(share);
+      multiply_last_ds(dq);
     }
     ak::wgmma_wait<1 + EARLY_DQ>();
     ak::keep_behind(products);
@@ -462,25 +463,25 @@ struct Consumer {
     store_transposed(ds_lines(step.number) + group * STEP_PANEL, p);
     ak::fence_shared_writes();
     wait_queries(next);
-    if constexpr (!EARLY_DQ) multiply_last_ds(share);
+    if constexpr (!EARLY_DQ) multiply_last_ds(dq);
     ak::wgmma_fence();
     accumulate(p, q_lines(), dk, keep);
     multiply_queries(next);
     ak::wgmma_wait<2>();
-    ak::keep_behind(share);
+    ak::keep_behind(dq);
     ak::barrier_arrive(shared + DS_FULL);
     release(shared + DOUT_EMPTY + step.dout() * 8);
-    if (keep) hand_over(share, step.number - 1);
+    if (keep) hand_over(dq, step.number - 1);
   }
 
   // A warp's share of a step's dq, for the threads that add: 16 bytes of each lane beside each other.
-  __device__ __forceinline__ void hand_over(const float (&share)[DQ_COLUMNS / 2], int number) {
+  __device__ __forceinline__ void hand_over(const float (&dq)[DQ_COLUMNS / 2], int number) {
     const u32 to = shared + DQ_AT + threadIdx.x / 32 * (SHARE * 4) + threadIdx.x % 32 * 16;
     ak::barrier_wait(shared + DQ_EMPTY, number % 2 ^ 1);
 #pragma unroll
     for (int i = 0; i < DQ_COLUMNS / 2; i += 4) {
-      asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to + i / 4 * 512), "f"(share[i]),
-                   "f"(share[i + 1]), "f"(share[i + 2]), "f"(share[i + 3])
+      asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to + i / 4 * 512), "f"(dq[i]),
+                   "f"(dq[i + 1]), "f"(dq[i + 2]), "f"(dq[i + 3])
                    : "memory");
     }
     ak::fence_shared_writes();
@@ -511,15 +512,15 @@ struct Consumer {
       take_step(next);
       if (left > 1) step = next;
     }
-    float share[DQ_COLUMNS / 2];
+    float dq[DQ_COLUMNS / 2];
     wait_ds(step.number + 1);
     ak::wgmma_fence();
-    multiply_keys(shared + K_AT, ds_lines(step.number), group, share);
+    multiply_keys(shared + K_AT, ds_lines(step.number), group, dq);
     ak::wgmma_wait<0>();
-    ak::keep_behind(share);
+    ak::keep_behind(dq);
     ak::keep_behind(dk);
     ak::keep_behind(dv);
-    hand_over(share, step.number);
+    hand_over(dq, step.number);
   }
 };
 

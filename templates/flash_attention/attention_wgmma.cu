@@ -441,7 +441,7 @@ __device__ __forceinline__ void mask(float (&scores)[BN / 2], const Seen& seen, 
 struct Softmax {
   float scale, maximum[2], sum[2];
 
-  // FMA_EXP of four weights leave the special function units alone: products of fp8 take no longer than these.
+  // FMA_EXP of four weights leave the special function units alone, which fp8 keeps busy for as long as the products.
   static __device__ __forceinline__ float weigh(float exponent, int place) {
     return place < FMA_EXP ? ak::exp2_by_fma(exponent) : ak::fast_exp2(exponent);
   }

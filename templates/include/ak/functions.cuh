@@ -22,7 +22,7 @@ __device__ __forceinline__ float fast_reciprocal(float x) {
 __device__ __forceinline__ float fast_exp(float x) { return fast_exp2(x * 1.4426950408889634f); }
 
 /// 2^x by 8 instructions of the arithmetic units, for part of the exponentials where the special function units are what
-/// limits. x: at most 127; 2^x is 0 from -127 on, else within 1.1e-4 of itself. NaN is lost.
+/// limits. x: at most 127. Within 1.1e-4 of 2^x from -126 on, below 2^-126 under that, 0 from -127 on. NaN is lost.
 /// 2^f by a polynomial that is 1 at 0, for the distance f to the nearest whole number, which becomes an exponent (as in
 /// Zadouri et al., FlashAttention-4, 2026); coefficients: least largest relative error for f from -0.5 to 0.5.
 __device__ __forceinline__ float exp2_by_fma(float x) {

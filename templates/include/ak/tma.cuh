@@ -77,6 +77,7 @@ __device__ __forceinline__ void tma_load_multicast(u32 to, const CUtensorMap* ma
       "[%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks) : "memory");
 }
+
 /// The same for all BLOCKS blocks of the cluster; a plain load where that is one.
 template <int BLOCKS, class... At>
 __device__ __forceinline__ void tma_load_for_all(u32 to, const CUtensorMap* map, u32 barrier, At... at) {

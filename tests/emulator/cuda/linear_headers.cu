@@ -103,11 +103,12 @@ __global__ void __launch_bounds__(256) by_wgmma(const __grid_constant__ CUtensor
 }
 
 // The same with results of 16 bits, which the threads that have the sums finish.
-template <int CONSUMERS, int K_GROUPS, int BM, int SPLIT_K, int SHARE, ak::LinearEnd END = ak::LinearEnd::exchange>
+template <int CONSUMERS, int K_GROUPS, int BM, int SPLIT_K, int SHARE>
 __global__ void __launch_bounds__((CONSUMERS + 1) * 128)
     by_exchange(const __grid_constant__ CUtensorMap map_x, const unsigned char* packed, __half* y, int rows, int lines,
                 int k) {
   extern __shared__ __align__(1024) unsigned char dynamic_memory[];
-  using Layer = ak::LinearWgmma<Bytes, CONSUMERS, 1, BM, 128, 3, SPLIT_K, SHARE, 8, K_GROUPS, 0, false, END>;
+  using Layer =
+      ak::LinearWgmma<Bytes, CONSUMERS, 1, BM, 128, 3, SPLIT_K, SHARE, 8, K_GROUPS, 0, false, ak::LinearEnd::exchange>;
   Layer::run(dynamic_memory, &map_x, packed, rows, lines, k, ak::NoScales(), ak::store_results(y, lines, ak::AsItIs()));
 }
