@@ -18,7 +18,7 @@ esac
 
 missing=()
 for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep 'install ok installed' > /dev/null || missing+=("$package")
 done
 if ((${#missing[@]})); then
   echo "setup: installing ${missing[*]}"
@@ -38,7 +38,7 @@ for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
     echo "setup: $root has headers but no lib64/libnvrtc.so: install the cuda-nvrtc package of the toolkit" >&2
     exit 5
   fi
-  major=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)000.*/\1/p;s/^#define CUDA_VERSION \([0-9]*\)0[0-9]0$/\1/p' "$root/include/cuda.h" | head -n 1)
+  major=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)000.*/\1/p;s/^#define CUDA_VERSION \([0-9]*\)0[0-9]0$/\1/p' "$root/include/cuda.h" | sed -n 1p)
   [ "${major:-0}" -ge 13 ] || echo "setup: CUDA ${major:-?} found in $root; AlphaKernel is tested with CUDA 13" >&2
   echo "setup: CUDA toolkit in $root"
   exit 0

@@ -64,7 +64,7 @@ while [ $# -gt 0 ]; do
   esac
   case $1 in
     --stage)
-      names | grep -qx -- "$2" || refuse "no stage is called '$2'; expected one of: $(names | tr '\n' ' ')"
+      names | grep -x -- "$2" > /dev/null || refuse "no stage is called '$2'; expected one of: $(names | tr '\n' ' ')"
       chosen+=("$2")
       ;;
     --rounds) rounds=$2 ;;
