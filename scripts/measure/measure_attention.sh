@@ -86,10 +86,10 @@ take_turns() {  # PART
   done
 }
 
-left_for_runs() {  # PART: without what its turns will take, so that a long search does not cost the comparison
+left_for_runs() {  # PART MANIFEST: without what its turns will take, so that a long search does not cost the comparison
   local run missing=0
   [ "$python" = none ] || [ "$device" != cuda ] || for run in ${in_turns[$1]:-}; do
-    ! grep -q "\"$run\"" "$(manifest_of "$1")" || [ -e "$out/$1/$run.turns.json" ] || missing=$((missing + 1))
+    ! grep -q "\"$run\"" "$2" || [ -e "$out/$1/$run.turns.json" ] || missing=$((missing + 1))
   done
   echo $(($(left) - missing * turns_s))
 }
@@ -110,10 +110,10 @@ END
 measure() {  # PART
   local folder=$out/$1 code manifest
   manifest=$(manifest_of "$1")
-  while [ "$(status_of "$folder")" != complete ] && [ "$(left_for_runs "$1")" -gt $run_s ]; do
+  while [ "$(status_of "$folder")" != complete ] && [ "$(left_for_runs "$1" "$manifest")" -gt $run_s ]; do
     local resume=()
     [ -e "$folder/manifest.json" ] && resume=(--resume)
-    timeout -s INT "$(left_for_runs "$1")" "$program" experiment run "$manifest" --output "$folder" \
+    timeout -s INT "$(left_for_runs "$1" "$manifest")" "$program" experiment run "$manifest" --output "$folder" \
       "${resume[@]}" --runs "${RUNS:-2}" --device "$device" --max-minutes "$run_minutes" --unaudited -q ${FLAGS:-} \
       >> "$out/$1.log" 2>&1
     code=$?

@@ -33,26 +33,22 @@ __device__ __forceinline__ float exp2_by_fma(float x) {
   return __int_as_float(__float_as_int(power) + (__float_as_int(whole) << 23));
 }
 
-/// The larger one, and NaN where one is NaN.
-__device__ __forceinline__ float maximum_or_nan(float x, float y) {
-  float z;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
-
 /// The maximum of no numbers.
 __device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
 
-/// x, or 0 where it is below; NaN stays, which fmaxf would make 0.
-__device__ __forceinline__ float relu(float x) {
+/// The larger one, and NaN where one is NaN, which fmaxf would lose.
+__device__ __forceinline__ float maximum_or_nan(float x, float y) {
 #if __CUDA_ARCH__ >= 800
-  float y;
-  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
-  return y;
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
 #else
-  return x < 0.0f ? 0.0f : x;
+  return x < y || y != y ? y : x;
 #endif
 }
+
+/// x, or 0 where it is below; NaN stays.
+__device__ __forceinline__ float relu(float x) { return maximum_or_nan(x, 0.0f); }
 
 /// x / (1 + e^-x), with the fast exponential.
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
