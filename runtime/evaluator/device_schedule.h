@@ -59,6 +59,8 @@ class DeviceSchedule {
   /// The next task of a job that has ended. Throws Error when a problem cannot be opened: no device, no memory. In a
   /// pool with other devices one of these tries then; where that fails, too, the job ends.
   [[nodiscard]] std::optional<Finished> poll();
+  /// Gives a job that has ended a device once more, before all that wait.
+  void run_again(EvaluationJob& job) { waiting_.add_first(job); }
   /// Gives a job whose task was lost to another device of a pool, or once more to the one that decides where the job
   /// asks its own. False when that has happened before, or there is no other: the job ends.
   [[nodiscard]] bool send_elsewhere(EvaluationJob& job, const DeviceLine& lost_on);

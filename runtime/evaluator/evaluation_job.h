@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/evaluation.h"
@@ -40,6 +41,7 @@ struct EvaluationJob {
   // On a device:
   TimePoint started = {};               ///< the epoch: not yet
   const DeviceLine* lost_on = nullptr;  ///< whose worker was lost with it: it goes to another, once
+  std::string late = {};  ///< what did not finish in time when the program ran first: it runs again, once
 
   [[nodiscard]] bool wants_changing_inputs() const {
     return request.changing_inputs || request.fresh_process;

@@ -86,6 +86,7 @@ class LocalEvaluator final : public Evaluator {
   void pump();
   void on_built(CandidateBuilds::Built built);
   void on_device_finished(EvaluationJob& job, DeviceFinish finish, const DeviceLine* lost_on);
+  bool runs_again(EvaluationJob& job, const DeviceFinish& finished);
   [[nodiscard]] bool end_without_run(EvaluationJob& job);
   void wait_for_event(TimePoint deadline) const;
   [[nodiscard]] EvaluatorActivity activity() const;
@@ -262,6 +263,17 @@ void LocalEvaluator::on_built(CandidateBuilds::Built built) {
   if (job.is_built()) advance(job);
 }
 
+/// The first time that a program is silent for too long: a machine whose driver is busy with another process stands
+/// still for seconds, and no clock tells that from a kernel that hangs. What is late twice hangs.
+bool LocalEvaluator::runs_again(EvaluationJob& job, const DeviceFinish& finished) {
+  const Outcome& outcome = job.result.outcome;
+  if (!finished.took_worker_down || outcome.status != Status::hang ||
+      quarantine_.losses(job.result.program) > 1)
+    return false;
+  job.late = outcome.message;
+  return true;
+}
+
 void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finished,
                                         const DeviceLine* lost_on) {
   DeviceAnswer& answer = finished.answer;
@@ -284,11 +296,18 @@ void LocalEvaluator::on_device_finished(EvaluationJob& job, DeviceFinish finishe
                                           .line = 0,
                                           .column = 0});
   }
+  if (!job.late.empty())
+    result.outcome.diagnostics.push_back(
+        {.severity = "warning",
+         .message = "when it ran first, " + job.late + "; it ran again, as a machine can stall, too",
+         .line = 0,
+         .column = 0});
   if (finished.took_worker_down) {
     quarantine_.count_loss(result.program, result.outcome);
   } else if (result.outcome.status != Status::infrastructure_error) {
     quarantine_.count_verdict();
   }
+  if (runs_again(job, finished)) return devices_.run_again(job);
   // Where it is to blame the quarantine has made it a candidate's fault: what takes a second device down is not tried
   // on a third.
   const bool blameless = result.outcome.status == Status::infrastructure_error;

@@ -27,6 +27,11 @@ void Quarantine::count_loss(const std::string& key, Outcome& outcome) {
   losses.last.diagnostics.clear();
 }
 
+int Quarantine::losses(const std::string& key) const {
+  const auto found = losses_.find(key);
+  return found == losses_.end() ? 0 : found->second.count;
+}
+
 std::optional<Outcome> Quarantine::refusal(const std::string& key) const {
   const auto found = losses_.find(key);
   if (found == losses_.end() || !to_blame(found->second)) return std::nullopt;

@@ -20,6 +20,8 @@ class Quarantine {
   /// The worker was lost while the program ran, which ended as `outcome`. Where the program is to blame,
   /// `outcome` is made its fault and says so.
   void count_loss(const std::string& key, Outcome& outcome);
+  /// How often the worker was lost while the program ran.
+  [[nodiscard]] int losses(const std::string& key) const;
   /// How a program ends that is not run any more; nothing for one that may run.
   [[nodiscard]] std::optional<Outcome> refusal(const std::string& key) const;
 

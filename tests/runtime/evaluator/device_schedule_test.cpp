@@ -8,19 +8,21 @@
 
 #include "tests/runtime/evaluator/job_samples.h"
 #include "tests/support/patience.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ak::runtime {
 namespace {
 
 struct CpuDevice {
-  explicit CpuDevice(bool time_baseline = false, int ordinal = 0) {
+  explicit CpuDevice(bool time_baseline = false, int ordinal = 0, std::vector<std::string> around = {}) {
     EvaluatorOptions options;
     options.ordinal = ordinal;
     options.device = DeviceKind::emulator;
     options.target = test::kTarget;
     options.max_emulators = 1;
     options.compile_workers = 1;
-    options.worker_command = ak::test::self_as_worker();
+    options.worker_command = std::move(around);
+    std::ranges::copy(ak::test::self_as_worker(), std::back_inserter(options.worker_command));
     options.compile_deadline = testing::kPatience;
     options.time_baseline = time_baseline;
     evaluator = make_local_evaluator(std::move(options), ak::test::plain_assembler());
@@ -50,8 +52,63 @@ struct CpuDevice {
   Ticket last = 0;  ///< of the result of next()
 };
 
+// Passes the messages of the real worker on, whose command it gets. The first that run a candidate announce a
+// millisecond for it and say no more, as on a machine whose driver is busy.
+constexpr const char* kLateWorker = R"(
+import json, pathlib, signal, subprocess, sys, threading
+
+folder, times = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+worker = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def pass_on():
+    for line in sys.stdin.buffer:
+        worker.stdin.write(line)
+        worker.stdin.flush()
+    worker.stdin.close()
+threading.Thread(target=pass_on, daemon=True).start()
+for line in worker.stdout:
+    message = json.loads(line)
+    runs = message['type'] == 'progress' and message['body']['doing'] == 'candidate'
+    if runs and len(list(folder.iterdir())) < times:
+        (folder / str(worker.pid)).touch()
+        message['body']['limit_ms'] = 1
+        print(json.dumps(message), flush=True)
+        signal.pause()
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+)";
+
+/// Its first `times` workers stand still when they run a candidate.
+struct LateDevice {
+  explicit LateDevice(int times)
+      : device(false, 0, {"python3", "-c", kLateWorker, folder.path().string(), std::to_string(times)}) {}
+
+  ak::testing::TemporaryFolder folder;
+  CpuDevice device;
+};
+
 std::ptrdiff_t baselines(const EvaluationResult& result) {
   return std::ranges::count(result.measurements, MeasurementRole::baseline, &Measurement::role);
+}
+
+TEST_CASE("a program that was late once runs again, and its result says so") {
+  LateDevice late(1);
+  late.device.evaluator->submit(late.device.request("add.cu", 1));
+  const EvaluationResult result = late.device.next();
+  CHECK(result.outcome.status == Status::ok);
+  REQUIRE(result.outcome.diagnostics.size() == 1);
+  CHECK(result.outcome.diagnostics[0].severity == "warning");
+  CHECK_THAT(result.outcome.diagnostics[0].message,
+             Catch::StartsWith("when it ran first, ") && Catch::Contains("did not finish within"));
+}
+
+TEST_CASE("a program that is late twice hangs, and one that was late before gets no second try") {
+  LateDevice late(3);
+  for (int steps : {1, 1, 2}) {
+    late.device.evaluator->submit(late.device.request("add.cu", steps));
+    const EvaluationResult result = late.device.next();
+    INFO(result.outcome.message);
+    CHECK(result.outcome.status == (steps == 1 ? Status::hang : Status::ok));
+  }
 }
 
 TEST_CASE("a program that runs already is not run twice at once: the later job takes its results") {
