@@ -19,7 +19,7 @@
   "constraints": [
     "ARCH >= (89 if dtype == 'float8_e4m3fn' else 80)",
     "WARPS_M * WARPS_K <= 8",
-    "2 * WARPS_M <= min(8, D * sizeof_k // 16)",
+    "D * sizeof_k // 16 % (2 * WARPS_M) == 0",
     "WARPS_M * 16 * (D * 2 + 4) + WARPS_K * max(STAGES * 2 * KEYS * D * sizeof_k, WARPS_M * 16 * (D + 10) * 4) <= SHARED_BYTES_PER_BLOCK"
   ],
   "let": {
