@@ -81,6 +81,7 @@ class AsyncChecker {
   void report_mbarrier(Warp& warp, const Op& op, int lane, const SharedPlace& place, const MbarrierInit& init,
                        FaultKind kind);
   [[nodiscard]] bool reachable(const CheckedAccess& request, Block& owner, std::uint32_t offset, int lane);
+  [[nodiscard]] bool known(const ClusterAccess& access, const Block& block) const;
   void judge_cluster(const CheckedAccess& request, Block& owner, std::uint32_t offset, std::uint32_t bytes,
                      int lane);
 

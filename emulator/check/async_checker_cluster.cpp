@@ -69,6 +69,12 @@ bool AsyncChecker::reachable(const CheckedAccess& request, Block& owner, std::ui
   return false;
 }
 
+/// Whether `block` may know of the access.
+bool AsyncChecker::known(const ClusterAccess& access, const Block& block) const {
+  return order_.ordered(*access.block, access.time, block) &&
+         state_.shadow(*access.block).has_published(access.record(), ThreadRecord::kMask);
+}
+
 void AsyncChecker::judge_cluster(const CheckedAccess& request, Block& owner, std::uint32_t offset,
                                  std::uint32_t bytes, int lane) {
   const Block& self = *request.warp.block;
@@ -79,7 +85,7 @@ void AsyncChecker::judge_cluster(const CheckedAccess& request, Block& owner, std
     if (found == records.end()) return;
     const ClusterAccess& other = found->second;
     if (other.block == &self || (other.bytes & mask) == 0 || (other.strong && request.touch.strong)) return;
-    if (order_.ordered(*other.block, other.time, self)) return;
+    if (known(other, self)) return;
     Finding finding = finding_of(request, FaultKind::shared_race, lane);
     finding.other = participant_of(other, writes);
     state_.add(request, std::move(finding), std::uint64_t{word} * 4, 1);
@@ -100,6 +106,7 @@ void AsyncChecker::remote_access(const CheckedAccess& request, Block& owner, std
   ClusterAccess access{.block = request.warp.block,
                        .time = order_.now(),
                        .warp = request.warp.index,
+                       .clock = state_.shadow(*request.warp.block).clock_of(request.warp.index),
                        .lane = lane,
                        .op = request.touch.op,
                        .bytes = 0,
@@ -113,7 +120,7 @@ void AsyncChecker::remote_access(const CheckedAccess& request, Block& owner, std
 /// What the owner itself did there since the last barrier of the cluster.
 void AsyncChecker::judge_own(const CheckedAccess& request, Block& owner, std::uint32_t offset,
                              std::uint32_t bytes, int lane) {
-  if (order_.ordered(owner, order_.phase_began(owner), *request.warp.block)) return;
+  const bool heard = order_.ordered(owner, order_.phase_began(owner), *request.warp.block);
   const SharedShadow& shadow = state_.shadow(owner);
   bool clash = false;
   for_each_word(offset, bytes, [&](std::uint32_t word, std::uint8_t mask) {
@@ -123,6 +130,7 @@ void AsyncChecker::judge_own(const CheckedAccess& request, Block& owner, std::ui
       const bool common = (record.bits & ThreadRecord::kMask) >> ThreadRecord::kMaskShift & mask;
       if (!common || record.pending() || record.clock() < of(owner).phase_clock) continue;
       if (record.strong() && request.touch.strong) continue;
+      if (heard && shadow.has_published(record, std::uint64_t{mask} << ThreadRecord::kMaskShift)) continue;
       Finding finding = finding_of(request, FaultKind::shared_race, lane);
       finding.other = Participant{.block = owner.id,
                                   .thread = thread_of(owner.warps[record.participant()], record.lane()),
@@ -144,7 +152,7 @@ void AsyncChecker::block_ended(Block& block) {
   if (watched == nullptr) return;
   for (const bool writes : {true, false}) {
     for (const auto& [word, access] : writes ? watched->accesses.writes : watched->accesses.reads) {
-      if (order_.ordered(*access.block, access.time, block)) continue;
+      if (known(access, block)) continue;
       Warp& warp = access.block->warps[access.warp];
       Touch touch{.warp = warp.index, .op = access.op, .bytes = 4};
       touch.writes = writes;

@@ -75,9 +75,9 @@ SharedShadow& Checker::State::shadow(const Block& block) {
   return *found;
 }
 
-void Checker::State::strong_access(const CheckedAccess& request) {
+void Checker::State::strong_access(const CheckedAccess& request, std::uint32_t lanes) {
   const Block& block = *request.warp.block;
-  shadow(block).strong_access(request.warp.index);
+  shadow(block).strong_access(request.warp.index, lanes);
   async.released(block);
   async.acquired(block);
   if (follows_global && request.space == Space::global) global_shadow.acquired(linear_of(block));
@@ -96,7 +96,7 @@ std::uint32_t Checker::access(Warp& warp, const Op& op, Space space, const std::
   if (mask == 0) return 0;
   CheckedAccess request{.warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind)};
   request.touch.collective = request.touch.async && space == Space::shared;
-  if (request.touch.strong) state_->strong_access(request);
+  if (request.touch.strong) state_->strong_access(request, mask);
   switch (space) {
     case Space::shared:
       return state_->shared(request, addresses, mask);
@@ -131,7 +131,7 @@ bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t 
   }
   CheckedAccess request{
       .warp = warp, .op = op, .space = space, .touch = touch_of(warp, op, bytes, kind), .range_bytes = bytes};
-  if (request.touch.strong) state_->strong_access(request);
+  if (request.touch.strong) state_->strong_access(request, 1u << lane);
   if (space == Space::shared || space == Space::shared_cluster)
     return state_->shared_range(request, address, lane);
   if (space == Space::global || space == Space::constant) return state_->global_range(request, address, lane);
@@ -151,10 +151,17 @@ bool Checker::access_range(Warp& warp, const Op& op, Space space, std::uint64_t 
 void Checker::block_started(Block& block) {
   state_->shadow(block).start(static_cast<std::uint32_t>(block.warps.size()), block.shared_bytes);
   state_->async.block_started(block);
+  if (state_->follows_global) state_->running[linear_of(block)] = &block;
 }
 
-// Its shadow stays for the next block that is kept in the same place.
-void Checker::block_finished(Block&) {}
+// Its shadow stays for the next block that is kept in the same place: what others must know is taken from it.
+void Checker::block_finished(Block& block) {
+  const std::uint32_t number = linear_of(block);
+  state_->running.erase(number);
+  if (!state_->global_shadow.has_released(number)) return;
+  state_->shadow(block).for_each_unpublished(
+      [&](std::uint64_t word, Index op) { state_->global_shadow.never_published(number, word, op); });
+}
 
 void Checker::barrier_joined(Block& block, const std::vector<std::uint32_t>& lanes) {
   state_->shadow(block).barrier(lanes);
@@ -166,7 +173,7 @@ void Checker::warp_synced(Warp& warp, std::uint32_t lanes) {
 }
 
 void Checker::fenced(Warp& warp, bool grid) {
-  state_->shadow(*warp.block).fenced(warp.index);
+  state_->shadow(*warp.block).fenced(warp.index, warp.mask);
   state_->async.released(*warp.block);
   state_->async.acquired(*warp.block);
   if (grid) state_->async.met(*warp.block);
@@ -182,6 +189,7 @@ void Checker::released(Warp& warp, const Block& owner, std::uint32_t offset, std
     return;
   }
   state_->async.signalled(owner);
+  state_->shadow(*warp.block).released_to_outside(warp.index, lanes, warp.live);
   state_->shadow(owner).released_from_outside(offset);
   state_->global_shadow.released(linear_of(*warp.block));
 }
@@ -194,6 +202,7 @@ void Checker::acquired(Warp& warp, const Block& owner, std::uint32_t offset) {
 
 void Checker::cluster_joined(const std::vector<Block*>& cluster) {
   for (Block* block : cluster) {
+    state_->shadow(*block).publish_all();
     state_->shadow(*block).barrier(std::vector<std::uint32_t>(block->warps.size(), kAllLanes));
     state_->global_shadow.released(linear_of(*block));
   }

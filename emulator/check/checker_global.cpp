@@ -46,7 +46,7 @@ std::uint64_t foreign(std::uint64_t record, std::uint64_t mine) {
 
 }  // namespace
 
-const std::uint64_t* GlobalShadow::Pages::find(std::uint64_t word) const {
+std::uint64_t* GlobalShadow::Pages::find(std::uint64_t word) const {
   const std::uint64_t page = word >> kPageShift;
   return page < pages.size() && pages[page] != nullptr ? pages[page].get() + word % kPageWords : nullptr;
 }
@@ -62,26 +62,27 @@ std::uint64_t* GlobalShadow::Pages::make(std::uint64_t word) {
   return page.get() + word % kPageWords;
 }
 
-bool GlobalShadow::ordered(BlockRecord record, std::uint32_t block) const {
-  const auto acquire = last_acquire_.find(block);
+bool GlobalShadow::ordered(BlockRecord record, std::uint64_t mine, std::uint64_t word) const {
+  const auto acquire = last_acquire_.find(BlockRecord{mine}.block());
   if (acquire == last_acquire_.end()) return false;
   // Which other blocks read is not known: one that was acquired from may be all of them.
   if (record.several()) return true;
   const auto release = first_release_.find(record.block());
-  return release != first_release_.end() && release->second < acquire->second;
+  return release != first_release_.end() && release->second < acquire->second && !record.unpublished() &&
+         published_(record, word, mine & GlobalRecord::kMask);
 }
 
-bool GlobalShadow::conflicts(std::uint64_t record, std::uint64_t mine) const {
+bool GlobalShadow::conflicts(std::uint64_t record, std::uint64_t mine, std::uint64_t word) const {
   if ((foreign_bytes(record, mine) & mine & GlobalRecord::kMask) == 0) return false;
   if ((record & mine & GlobalRecord::kStrong) != 0) return false;
-  return !ordered({record}, BlockRecord{mine}.block());
+  return !ordered({record}, mine, word);
 }
 
 bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine,
                               Conflict& conflict) {
   const std::uint64_t *write = writes_.find(word), *read = reads_.find(word);
-  const bool after_write = write != nullptr && conflicts(*write, mine);
-  const bool after_read = !after_write && touch.writes && read != nullptr && conflicts(*read, mine);
+  const bool after_write = write != nullptr && conflicts(*write, mine, word);
+  const bool after_read = !after_write && touch.writes && read != nullptr && conflicts(*read, mine, word);
   if ((after_write || after_read) && conflict.lanes == 0) {
     const std::uint64_t found = after_write ? *write : *read;
     const std::uint64_t common =
@@ -98,7 +99,7 @@ bool GlobalShadow::touch_word(const Touch& touch, std::uint64_t word, std::uint6
   if (record != 0 && same_block(record, mine)) {
     const std::uint64_t both = record & mine & GlobalRecord::kStrong;
     mine = (mine & ~GlobalRecord::kStrong) | both | (record & (GlobalRecord::kMask | GlobalRecord::kShared));
-  } else if (!touch.writes && record != 0 && !ordered({record}, BlockRecord{mine}.block())) {
+  } else if (!touch.writes && record != 0 && !ordered({record}, mine, word)) {
     mine = with_reader(record, mine);
   }
   record = mine;
@@ -190,5 +191,13 @@ BlockRecord GlobalShadow::write_in(std::uint64_t offset, std::uint64_t bytes) co
 void GlobalShadow::released(std::uint32_t block) { first_release_.try_emplace(block, ++time_); }
 
 void GlobalShadow::acquired(std::uint32_t block) { last_acquire_[block] = ++time_; }
+
+void GlobalShadow::never_published(std::uint32_t block, std::uint64_t word, Index op) {
+  for (const Pages* pages : {&writes_, &reads_}) {
+    std::uint64_t* const record = pages->find(word);
+    const bool same = record != nullptr && *record != 0 && BlockRecord{*record}.block() == block;
+    if (same && BlockRecord{*record}.op() == op) *record |= GlobalRecord::kUnpublished;
+  }
+}
 
 }  // namespace ak::emulator

@@ -18,8 +18,6 @@ std::uint64_t shared_mask(std::uint64_t offset, std::uint64_t bytes) {
   return (ones << (offset & 3)) << SharedRecord::kMaskShift & SharedRecord::kMask;
 }
 
-std::uint64_t lane_bits(int lane) { return static_cast<std::uint64_t>(lane) << SharedRecord::kLaneShift; }
-
 // Comparisons whose result is the top bit, for operands below 2^63: sums of them vectorise.
 std::uint64_t not_below(std::uint64_t value, std::uint64_t limit) { return limit - 1 - value; }
 std::uint64_t not_zero(std::uint64_t value) { return value | (0 - value); }
@@ -44,7 +42,7 @@ std::uint64_t sharing_of(const Touch& touch) {
   return touch.collective ? SharedRecord::collective : SharedRecord::alone;
 }
 
-/// The record is of another warp of which more is known of single lanes than of all: whether it is of such.
+/// The record is of a warp of which more is known of single lanes than of all: whether it is of such.
 bool ordered_by_lane(const VectorClock& seen, ThreadRecord record, std::uint64_t mine) {
   const LaneRow* const row = seen.row(record.participant());
   if (row == nullptr) return false;
@@ -89,8 +87,8 @@ bool SharedShadow::conflicts(const Touch& touch, ThreadRecord record, std::uint6
   const ThreadRecord own{mine};
   if (record.pending() && participant != kCopyEngine)
     return !(touch.copy && participant == touch.warp && record.lane() == own.lane());
-  if (record.clock() <= seen.at[participant]) return false;
-  if (participant != touch.warp) return !ordered_by_lane(seen, record, mine);
+  if (record.clock() <= seen.at[participant] || ordered_by_lane(seen, record, mine)) return false;
+  if (participant != touch.warp) return true;
   if (is_collective(record.bits)) return false;
   const LaneClocks* lanes = warps_[touch.warp].lanes.get();
   if (lanes != nullptr && lanes->ordered(record.lane(), record.clock(), own.lane())) return false;
@@ -173,7 +171,7 @@ Conflict SharedShadow::touch_scattered(Words words, const Touch& touch, const st
   ShadowWords at[kLanes];
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    mine[lane] = base | lane_bits(lane) | shared_mask(offsets[lane], touch.bytes);
+    mine[lane] = base | SharedRecord::lane_bits(lane) | shared_mask(offsets[lane], touch.bytes);
     at[lane] = words(offsets[lane] / 4);
     std::uint64_t conflict_bit = 0;
     for (std::uint64_t k = 0; k < count; ++k) {
@@ -223,7 +221,7 @@ Conflict SharedShadow::touch_run_in(Words words, const Touch& touch, std::uint64
   }
   // Of lanes that read one word the last stands for all: it is seldom the one that signals for the others.
   const int first = std::countr_zero(mask), last = 31 - std::countl_zero(mask);
-  const std::uint64_t mine = base | lane_bits(touch.writes ? first : last);
+  const std::uint64_t mine = base | SharedRecord::lane_bits(touch.writes ? first : last);
   const bool one = std::popcount(mask) == 1;
   Conflict conflict = touch_span(touch, {.at = words(word),
                                          .word = word,
@@ -292,8 +290,8 @@ Conflict SharedShadow::touch_global(const Touch& touch, const std::uint64_t* off
 }
 
 Conflict SharedShadow::touch_range(const Touch& touch, std::uint64_t offset, std::uint64_t bytes, int lane) {
-  const std::uint64_t base =
-      SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) | lane_bits(lane);
+  const std::uint64_t base = SharedRecord::make(touch.warp, warps_[touch.warp].own, touch.op, touch.strong) |
+                             SharedRecord::lane_bits(lane);
   const std::uint64_t end = offset + bytes;
   Conflict conflict;
   while (offset < end) {
@@ -393,9 +391,9 @@ void SharedShadow::record_span(const Touch& touch, Span span) {
 void SharedShadow::completed(std::uint32_t warp, std::uint32_t offset, std::uint32_t bytes, int lane) {
   has_copies_ = true;
   if (lane < 0 && ++copied_ >= SharedRecord::kMaxClock) restart(0);
-  const std::uint64_t base = lane < 0
-                                 ? SharedRecord::make(kCopyEngine, copied_, 0, false) | SharedRecord::kPending
-                                 : SharedRecord::make(warp, warps_[warp].own, 0, false) | lane_bits(lane);
+  const std::uint64_t base =
+      lane < 0 ? SharedRecord::make(kCopyEngine, copied_, 0, false) | SharedRecord::kPending
+               : SharedRecord::make(warp, warps_[warp].own, 0, false) | SharedRecord::lane_bits(lane);
   for (std::uint64_t at = offset; at < std::uint64_t{offset} + bytes; at = at / 4 * 4 + 4) {
     std::uint64_t& record = writes_[at / 4];
     record = base | shared_mask(at, offset + bytes - at) | (record & SharedRecord::kOp);
@@ -417,12 +415,12 @@ void SharedShadow::reset_clocks(std::uint32_t clock) {
   copied_ = clock;
   proxy_fences_.reset(clock, warps_.size());
   published_ = {};
+  published_.at.fill(clock);
   objects_.clear();
   for (std::size_t i = 0; i < warps_.size(); ++i) {
     WarpClock& warp = warps_[i];
     warp = {};
     warp.own = clock + 1;
-    warp.met = clock;
     warp.seen.at.fill(~0u);
     for (std::size_t participant = 0; participant < warps_.size(); ++participant)
       warp.seen.at[participant] = clock;
@@ -453,33 +451,51 @@ VectorClock SharedShadow::all_of(std::uint32_t index) const {
   return all;
 }
 
-/// What `lanes` of a warp alone can pass on: their own accesses, those before the warp last met, and those of
-/// other lanes that they have heard of since.
-VectorClock SharedShadow::known_to(std::uint32_t index, std::uint32_t lanes) const {
+/// What `lanes` of a warp know of others: accesses before the warp last met, and those that they have heard of
+/// since.
+VectorClock SharedShadow::heard_by(std::uint32_t index, std::uint32_t lanes) const {
   const WarpClock& warp = warps_[index];
-  LaneRow row = warp.heard;
-  for (std::uint32_t left = warp.lanes != nullptr ? lanes : 0; left != 0; left &= left - 1)
-    join(row, warp.lanes->seen_by(std::countr_zero(left)));
-  for (std::uint32_t left = lanes; left != 0; left &= left - 1)
-    row[static_cast<std::size_t>(std::countr_zero(left))] = warp.own;
-  VectorClock known = warp.seen;
-  known.at[index] = warp.met;
+  VectorClock heard = warp.seen;
+  if (warp.lanes == nullptr) return heard;
+  LaneRow row{};
+  for (; lanes != 0; lanes &= lanes - 1) join(row, warp.lanes->seen_by(std::countr_zero(lanes)));
+  heard.join_row(index, row);
+  return heard;
+}
+
+/// What `lanes` of a warp alone can pass on: that, and their own accesses.
+VectorClock SharedShadow::known_to(std::uint32_t index, std::uint32_t lanes) const {
+  VectorClock known = heard_by(index, lanes);
+  LaneRow row{};
+  for (; lanes != 0; lanes &= lanes - 1)
+    row[static_cast<std::size_t>(std::countr_zero(lanes))] = warps_[index].own;
   known.join_row(index, row);
   return known;
+}
+
+/// What the last fences of `lanes` cover of their own accesses becomes known to `into`.
+void SharedShadow::pass_fences(std::uint32_t index, std::uint32_t lanes, VectorClock& into) {
+  WarpClock& warp = warps_[index];
+  lanes &= warp.fenced_lanes;
+  if (lanes == 0) return;
+  warp.fenced_lanes &= ~lanes;
+  LaneRow row{};
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
+    row[lane] = warp.fenced_at[lane];
+  }
+  into.join_row(index, row);
 }
 
 void SharedShadow::set_own(std::uint32_t index, std::uint32_t own) {
   WarpClock& warp = warps_[index];
   warp.own = own;
-  warp.seen.at[index] = own - 1;
   warp.limit = (std::uint64_t{warp.seen.floor()} + 1) << SharedRecord::kClockShift;
   if (own >= SharedRecord::kMaxClock) restart(0);
 }
 
 void SharedShadow::see(std::uint32_t index, const VectorClock& what) {
   WarpClock& warp = warps_[index];
-  warp.met = std::max(warp.met, what.at[index]);
-  if (const LaneRow* const own = what.row(index)) join(warp.heard, *own);
   warp.seen.join(what);
   set_own(index, std::max(warp.own, warp.seen.at[index] + 1));
 }
@@ -502,33 +518,37 @@ void SharedShadow::barrier(const std::vector<std::uint32_t>& lanes) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (lanes[i] == 0) continue;
     warps_[i].fenced = warps_[i].seen = joined;
-    warps_[i].has_fenced = true;
-    warps_[i].met = latest;
+    warps_[i].fenced_lanes = 0;
     set_own(i, latest + 1);
   }
 }
 
 void SharedShadow::warp_synced(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live) {
   WarpClock& clock = warps_[warp];
+  // Behind the barrier any lane may publish what others have fenced before it.
+  pass_fences(warp, lanes, clock.fenced);
   if ((live & ~lanes) == 0) {
-    clock.met = clock.own;
-    return set_own(warp, clock.own + 1);
+    clock.seen.at[warp] = clock.own;
+  } else {
+    if (clock.lanes == nullptr) clock.lanes = std::make_shared<LaneClocks>();
+    clock.lanes->meet(lanes, clock.own);
   }
-  if (clock.lanes == nullptr) clock.lanes = std::make_shared<LaneClocks>();
-  clock.lanes->meet(lanes, clock.own);
-  // A new clock for what follows, while other lanes have seen no more than before.
-  if (++clock.own >= SharedRecord::kMaxClock) restart(0);
+  set_own(warp, clock.own + 1);
 }
 
-void SharedShadow::fenced(std::uint32_t warp) {
-  warps_[warp].fenced = all_of(warp);
-  warps_[warp].has_fenced = true;
-  set_own(warp, warps_[warp].own + 1);
+void SharedShadow::fenced(std::uint32_t warp, std::uint32_t lanes) {
+  WarpClock& clock = warps_[warp];
+  clock.fenced.join(heard_by(warp, lanes));
+  clock.fenced_lanes |= lanes;
+  for (; lanes != 0; lanes &= lanes - 1)
+    clock.fenced_at[static_cast<std::size_t>(std::countr_zero(lanes))] = clock.own;
+  set_own(warp, clock.own + 1);
 }
 
 // Acquires without a fence behind it too: code relies on it, and shared memory is in order on all devices.
-void SharedShadow::strong_access(std::uint32_t warp) {
-  if (warps_[warp].has_fenced) published_.join(warps_[warp].fenced);
+void SharedShadow::strong_access(std::uint32_t warp, std::uint32_t lanes) {
+  published_.join(warps_[warp].fenced);
+  pass_fences(warp, lanes, published_);
   see(warp, published_);
 }
 
@@ -538,10 +558,40 @@ void SharedShadow::released(std::uint32_t warp, std::uint32_t object, std::uint3
   set_own(warp, warps_[warp].own + 1);
 }
 
-void SharedShadow::released_from_outside(std::uint32_t object) {
-  VectorClock& into = objects_[object];
-  for (std::uint32_t i = 0; i < warps_.size(); ++i) into.join(all_of(i));
-  for (std::uint32_t i = 0; i < warps_.size(); ++i) set_own(i, warps_[i].own + 1);
+void SharedShadow::released_from_outside(std::uint32_t object) { objects_[object].join(published_); }
+
+void SharedShadow::released_to_outside(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live) {
+  published_.join((live & ~lanes) == 0 ? all_of(warp) : known_to(warp, lanes));
+  set_own(warp, warps_[warp].own + 1);
+}
+
+void SharedShadow::publish_all() {
+  for (std::uint32_t i = 0; i < warps_.size(); ++i) published_.join(all_of(i));
+}
+
+bool SharedShadow::has_published(ThreadRecord record, std::uint64_t mask) const {
+  const std::uint32_t participant = record.participant();
+  if (participant >= warps_.size() || record.clock() <= published_.at[participant]) return true;
+  // Of before clocks started again: who knows of it is forgotten.
+  return record.clock() > warps_[participant].own || ordered_by_lane(published_, record, mask);
+}
+
+bool SharedShadow::has_published_global(std::uint64_t word, Index op, std::uint64_t mask) const {
+  const ConstShadowWords at = global_.find(word);
+  if (at.writes == nullptr) return true;
+  return std::ranges::all_of(std::array{*at.writes, *at.reads, *at.older_reads}, [&](std::uint64_t record) {
+    return ThreadRecord{record}.op() != op || (record & mask & SharedRecord::kMask) == 0 ||
+           has_published({record}, mask);
+  });
+}
+
+void SharedShadow::for_each_unpublished(const std::function<void(std::uint64_t, Index)>& visit) const {
+  global_.for_each([&](std::uint64_t word, const ConstShadowWords& at) {
+    for (const std::uint64_t record : {*at.writes, *at.reads, *at.older_reads}) {
+      // Which bytes others will touch is not known.
+      if (!has_published({record}, 0)) visit(word, ThreadRecord{record}.op());
+    }
+  });
 }
 
 void SharedShadow::acquired(std::uint32_t warp, std::uint32_t object) {

@@ -96,7 +96,7 @@ struct Checker::State {
   }
   void note_touched(const CheckedAccess& request, const std::uint64_t* offsets, std::uint32_t mask);
   void across_launches(const CheckedAccess& request, std::uint64_t offset, int lane);
-  void strong_access(const CheckedAccess& request);
+  void strong_access(const CheckedAccess& request, std::uint32_t lanes);
   void report(const CheckedAccess& request, FaultKind kind, int lane, std::uint64_t address,
               std::uint32_t lanes, std::string detail = {});
   /// Lanes that read bytes whose `states` say that nothing has written them.
@@ -120,7 +120,12 @@ struct Checker::State {
   [[nodiscard]] std::array<std::uint32_t, 3> block_id(std::uint32_t linear) const;
 
   Launch& launch;
-  GlobalShadow global_shadow;
+  /// Blocks that run, by their number in the grid.
+  std::unordered_map<std::uint32_t, const Block*> running;
+  GlobalShadow global_shadow{[this](BlockRecord record, std::uint64_t word, std::uint64_t mask) {
+    const auto found = running.find(record.block());
+    return found == running.end() || shadow(*found->second).has_published_global(word, record.op(), mask);
+  }};
   bool follows_global = false;  ///< blocks can conflict, or loads be stale, and blocks can be numbered
   std::shared_ptr<LaunchFootprint> footprint;  ///< null: the next launch begins after this one
   AsyncChecker async{*this};

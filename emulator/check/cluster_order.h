@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "emulator/lower/program.h"
+#include "emulator/check/shadow_record.h"
 
 namespace ak::emulator {
 
@@ -58,11 +58,14 @@ class ClusterOrder {
 struct ClusterAccess {
   Block* block = nullptr;
   std::uint64_t time = 0;
-  std::uint32_t warp = 0;
+  std::uint32_t warp = 0, clock = 0;
   int lane = 0;
   Index op = kNone;
   std::uint8_t bytes = 0;  ///< of the word, a bit each
   bool strong = false;
+  [[nodiscard]] ThreadRecord record() const {
+    return {ThreadRecord::make(warp, clock, op, strong) | ThreadRecord::lane_bits(lane)};
+  }
 };
 
 /// Accesses by other blocks to one block's shared memory since the last cluster barrier: the last write and

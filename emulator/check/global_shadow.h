@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -15,10 +16,15 @@ namespace ak::emulator {
 /// the arena that are written, or read and not read-only.
 ///
 /// Two blocks conflict when they touch the same bytes, one of them writes, not both are atomic, and nothing
-/// orders them. Once a block has released for the whole grid, everything it does counts as ordered before
-/// whoever acquires after that, so that there are no false alarms.
+/// orders them. Once a block has released for the whole grid, everything that it has published, whenever, counts
+/// as ordered before whoever acquires after that, so that there are no false alarms.
 class GlobalShadow {
  public:
+  /// @param published whether a block that runs has published its access of `record` to a word, of which
+  /// someone else touches the bytes in `mask`.
+  using Published = std::function<bool(BlockRecord record, std::uint64_t word, std::uint64_t mask)>;
+  explicit GlobalShadow(Published published) : published_(std::move(published)) {}
+
   /// Offsets count from the arena's base. touch.warp is not looked at.
   [[nodiscard]] Conflict touch(const Touch& touch, std::uint32_t block, const std::uint64_t* offsets,
                                std::uint32_t mask, LanePattern pattern);
@@ -32,6 +38,9 @@ class GlobalShadow {
   [[nodiscard]] BlockRecord write_in(std::uint64_t offset, std::uint64_t bytes) const;
   void released(std::uint32_t block);
   void acquired(std::uint32_t block);
+  [[nodiscard]] bool has_released(std::uint32_t block) const { return first_release_.contains(block); }
+  /// The block has ended, and has not published what it did to this word by `op`.
+  void never_published(std::uint32_t block, std::uint64_t word, Index op);
 
  private:
   struct Free {
@@ -40,17 +49,18 @@ class GlobalShadow {
   using Page = std::unique_ptr<std::uint64_t[], Free>;
   struct Pages {
     std::vector<Page> pages;
-    [[nodiscard]] const std::uint64_t* find(std::uint64_t word) const;
+    [[nodiscard]] std::uint64_t* find(std::uint64_t word) const;
     [[nodiscard]] std::uint64_t* make(std::uint64_t word);
   };
-  [[nodiscard]] bool ordered(BlockRecord record, std::uint32_t block) const;
-  [[nodiscard]] bool conflicts(std::uint64_t record, std::uint64_t mine) const;
+  [[nodiscard]] bool ordered(BlockRecord record, std::uint64_t mine, std::uint64_t word) const;
+  [[nodiscard]] bool conflicts(std::uint64_t record, std::uint64_t mine, std::uint64_t word) const;
   bool touch_word(const Touch& touch, std::uint64_t word, std::uint64_t mine, Conflict& conflict);
   void touch_words(const Touch& touch, std::uint64_t word, std::uint64_t count, std::uint64_t mine, int lane,
                    Conflict& conflict);
   [[nodiscard]] bool touch_span(const Touch& touch, std::uint64_t word, std::uint64_t count,
                                 std::uint64_t mine);
 
+  Published published_;
   Pages writes_, reads_;
   std::uint64_t time_ = 0;  ///< counts releases and acquisitions
   std::unordered_map<std::uint32_t, std::uint64_t> first_release_, last_acquire_;  ///< by block

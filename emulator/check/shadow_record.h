@@ -53,6 +53,9 @@ struct ThreadRecord {
     const auto index = static_cast<Index>(bits & kOp);
     return index == kMaxRecordedOp ? kNone : index;
   }
+  [[nodiscard]] static std::uint64_t lane_bits(int lane) {
+    return static_cast<std::uint64_t>(lane) << kLaneShift;
+  }
   [[nodiscard]] static std::uint64_t make(std::uint32_t participant, std::uint32_t clock, Index op,
                                           bool strong) {
     return std::uint64_t{participant} << kParticipantShift | std::uint64_t{clock} << kClockShift |
@@ -68,12 +71,14 @@ struct BlockRecord {
   static constexpr std::uint64_t kOp = kMaxRecordedOp;
   static constexpr std::uint64_t kMask = 0xFull << kMaskShift;
   static constexpr std::uint64_t kStrong = 1ull << 22;
+  static constexpr std::uint64_t kUnpublished = 1ull << 23;  ///< the block has ended and never published it
   static constexpr std::uint64_t kShared = 0xFull << kSharedShift;  ///< bytes that other blocks read too
 
   std::uint64_t bits = 0;
   [[nodiscard]] std::uint32_t block() const { return static_cast<std::uint32_t>(bits >> kBlockShift) - 1; }
   [[nodiscard]] bool strong() const { return (bits & kStrong) != 0; }
   [[nodiscard]] bool several() const { return (bits & kShared) != 0; }
+  [[nodiscard]] bool unpublished() const { return (bits & kUnpublished) != 0; }
   [[nodiscard]] Index op() const { return ThreadRecord{bits & kOp}.op(); }
   [[nodiscard]] static std::uint64_t make(std::uint32_t block, Index op, bool strong) {
     return (std::uint64_t{block} + 1) << kBlockShift | record_op(op) | (strong ? kStrong : 0);

@@ -80,14 +80,27 @@ class SharedShadow {
   void barrier(const std::vector<std::uint32_t>& lanes);
   /// A barrier of `lanes` of a warp, of which `live` have not exited.
   void warp_synced(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live);
-  void fenced(std::uint32_t warp);
-  /// An atomic or volatile access: publishes what was fenced before it, and sees what is published.
-  void strong_access(std::uint32_t warp);
+  /// By `lanes` of a warp.
+  void fenced(std::uint32_t warp, std::uint32_t lanes);
+  /// An atomic or volatile access of `lanes`: publishes what these have fenced before it, and sees what is
+  /// published.
+  void strong_access(std::uint32_t warp, std::uint32_t lanes);
   /// By `lanes` of a warp, of which `live` have not exited. Lanes that are not among them release nothing but
   /// what they did before the warp last met.
   void released(std::uint32_t warp, std::uint32_t object, std::uint32_t lanes, std::uint32_t live);
-  /// Someone outside, who may have seen anything, releases into an object of this block.
+  /// The same, into an object of another block.
+  void released_to_outside(std::uint32_t warp, std::uint32_t lanes, std::uint32_t live);
+  /// Someone outside, who may have seen all that is published, releases into an object of this block.
   void released_from_outside(std::uint32_t object);
+  /// Other blocks may know of all that the warps have done.
+  void publish_all();
+  /// Whether others may know of an access that is recorded so; `mask`: the bytes they touch, as
+  /// ThreadRecord::kMask.
+  [[nodiscard]] bool has_published(ThreadRecord record, std::uint64_t mask) const;
+  /// The same of the last accesses by `op` to a word of global memory, if any is recorded.
+  [[nodiscard]] bool has_published_global(std::uint64_t word, Index op, std::uint64_t mask) const;
+  /// Accesses to global memory that others may not know of: visit(word, op).
+  void for_each_unpublished(const std::function<void(std::uint64_t, Index)>& visit) const;
   void acquired(std::uint32_t warp, std::uint32_t object);
 
   // For asynchronous operations (shared_shadow_async.cpp).
@@ -117,20 +130,21 @@ class SharedShadow {
     std::uint32_t clock = 0, lanes = 0;
   };
   struct WarpClock {
-    std::uint32_t own = 1;  ///< seen.at[itself] is own - 1
-    VectorClock seen;
-    VectorClock fenced;  ///< everything before its last fence
-    bool has_fenced = false;
+    std::uint32_t own = 1;
+    VectorClock seen;                   ///< of itself: what all its lanes have seen of each other
+    VectorClock fenced;                 ///< what any of its lanes knew of others at its last fence
+    LaneRow fenced_at{};                ///< of `fenced_lanes`: their own clock then
+    std::uint32_t fenced_lanes = 0;     ///< whose last fence is published by a later access of theirs alone
     std::uint64_t limit = 0;            ///< records below it are ordered before whatever it does
-    std::uint32_t met = 0;              ///< up to here all its lanes have seen what any of them did
-    LaneRow heard{};                    ///< what it has seen of its own lanes by way of others
     std::shared_ptr<LaneClocks> lanes;  ///< once some of its lanes have met without the others
     std::array<Lockstep, 4> lockstep;   ///< its last volatile instructions
   };
   struct Span;
 
   [[nodiscard]] VectorClock all_of(std::uint32_t index) const;
+  [[nodiscard]] VectorClock heard_by(std::uint32_t index, std::uint32_t lanes) const;
   [[nodiscard]] VectorClock known_to(std::uint32_t index, std::uint32_t lanes) const;
+  void pass_fences(std::uint32_t index, std::uint32_t lanes, VectorClock& into);
   void set_own(std::uint32_t index, std::uint32_t own);
   void see(std::uint32_t index, const VectorClock& what);
   void restart(std::uint32_t clock);

@@ -25,11 +25,14 @@ void SharedShadow::forget_writes(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void SharedShadow::proxy_fenced(std::uint32_t warp, std::uint32_t lanes, bool whole) {
+  const std::uint32_t own = warps_[warp].own;
+  VectorClock known = warps_[warp].seen;
+  known.at[warp] = whole ? own : own - 1;
   if (whole)
-    proxy_fences_.whole_warp(all_of(warp));
+    proxy_fences_.whole_warp(known);
   else
-    proxy_fences_.some_lanes(warp, lanes, warps_[warp].seen, warps_[warp].own);
-  set_own(warp, warps_[warp].own + 1);  // what the warp writes from here on has not passed the fence
+    proxy_fences_.some_lanes(warp, lanes, known, own);
+  set_own(warp, own + 1);  // what the warp writes from here on has not passed the fence
 }
 
 Conflict SharedShadow::unfenced(const std::uint64_t* offsets, std::uint32_t mask, std::uint64_t bytes,

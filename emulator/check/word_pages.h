@@ -18,6 +18,10 @@ struct ShadowWords {
   }
 };
 
+struct ConstShadowWords {
+  const std::uint64_t *writes = nullptr, *reads = nullptr, *older_reads = nullptr;
+};
+
 /// Shadows of the words of a large memory of which a block touches little: in pages that exist once
 /// they are touched.
 class WordPages {
@@ -34,6 +38,22 @@ class WordPages {
     }
     return ShadowWords{last_->writes.data(), last_->reads.data(), last_->older_reads.data()}.from(word %
                                                                                                   kPageWords);
+  }
+
+  /// Null where the page does not exist.
+  [[nodiscard]] ConstShadowWords find(std::uint64_t word) const {
+    if (table_.empty()) return {};
+    const Entry& entry = table_[slot_of(word / kPageWords)];
+    return entry.round == round_ ? words_of(*entry.page, word % kPageWords) : ConstShadowWords{};
+  }
+  /// visit(word, its shadow) for all words of all pages.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Entry& entry : table_) {
+      if (entry.round != round_) continue;
+      for (std::uint64_t i = 0; i < kPageWords; ++i)
+        visit(entry.number * kPageWords + i, words_of(*entry.page, i));
+    }
   }
 
   /// A further block begins. Its pages hold records of earlier ones, of other words: their clocks must lie before
@@ -59,13 +79,17 @@ class WordPages {
     Page* page = nullptr;
   };
 
-  [[nodiscard]] Entry& entry_of(std::uint64_t number) {
+  [[nodiscard]] static ConstShadowWords words_of(const Page& page, std::uint64_t i) {
+    return {&page.writes[i], &page.reads[i], &page.older_reads[i]};
+  }
+  [[nodiscard]] std::size_t slot_of(std::uint64_t number) const {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15ull;  // 2^64 divided by the golden ratio
     const std::size_t mask = table_.size() - 1;
     std::size_t i = (number * kSpread >> 32) & mask;
     while (table_[i].round == round_ && table_[i].number != number) i = (i + 1) & mask;
-    return table_[i];
+    return i;
   }
+  [[nodiscard]] Entry& entry_of(std::uint64_t number) { return table_[slot_of(number)]; }
   [[nodiscard]] Page* page_of(std::uint64_t number) {
     if (2 * (used_ + 1) > table_.size()) grow();
     Entry& entry = entry_of(number);

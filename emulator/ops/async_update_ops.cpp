@@ -53,12 +53,12 @@ void combine(ElementUpdate update, std::size_t element, std::byte* to, const std
 }
 
 /// The bytes have arrived in shared memory: they are there for who acquires the mbarrier.
-void arrived(Warp& warp, const SharedPlace& to, std::uint32_t bytes, const SharedPlace& barrier) {
+void arrived(Warp& warp, int lane, const SharedPlace& to, std::uint32_t bytes, const SharedPlace& barrier) {
   Checker* checker = warp.launch->checker;
   if (checker != nullptr && to.block == warp.block) checker->async_completed(warp, to.offset, bytes, -1);
   if (!to.block->shared_written.empty())
     std::fill_n(to.block->shared_written.begin() + to.offset, bytes, std::uint8_t{1});
-  if (checker != nullptr) checker->released(warp, *barrier.block, barrier.offset, kAllLanes);
+  if (checker != nullptr) checker->released(warp, *barrier.block, barrier.offset, 1u << lane);
   complete_bytes(barrier, bytes);
 }
 
@@ -98,10 +98,10 @@ void update_later(Warp& warp, const Op& op) {
       traffic.shared(bytes, 1);
       traffic.count(warp, op);
     }
-    add_async_work(warp, [warp = &warp, update, element, bytes, to = *to, barrier = *barrier,
+    add_async_work(warp, [warp = &warp, lane, update, element, bytes, to = *to, barrier = *barrier,
                           values = values_of(warp, op, lane)](Launch&) {
       combine(update, element, to.host(), values.data(), bytes);
-      arrived(*warp, to, bytes, barrier);
+      arrived(*warp, lane, to, bytes, barrier);
     });
   });
 }
@@ -153,11 +153,11 @@ void reduce_lane(Warp& warp, const Op& op, int lane) {
   if (!to) return;
   const auto barrier = barrier_of(warp, op, lane);
   if (!barrier) return;
-  add_async_work(warp,
-                 [warp = &warp, update, element, to = *to, from = *from, bytes, barrier = *barrier](Launch&) {
-                   combine(update, element, to.host(), from.host(), bytes);
-                   arrived(*warp, to, bytes, barrier);
-                 });
+  add_async_work(warp, [warp = &warp, lane, update, element, to = *to, from = *from, bytes,
+                        barrier = *barrier](Launch&) {
+    combine(update, element, to.host(), from.host(), bytes);
+    arrived(*warp, lane, to, bytes, barrier);
+  });
 }
 
 void reduce_range(Warp& warp, const Op& op) {

@@ -48,11 +48,11 @@ void copy_to_shared(Warp& warp, const Op& op, int lane, std::uint32_t bytes) {
   }
   announce_writes(warp, op, lane, blocks, to->offset, bytes);
   for (Block* block : blocks) {
-    add_async_work(warp, [warp = &warp, block, to = to->offset, at = barrier->offset, source_memory, bytes,
-                          own = ranks ? nullptr : barrier->block](Launch&) {
+    add_async_work(warp, [warp = &warp, lane, block, to = to->offset, at = barrier->offset, source_memory,
+                          bytes, own = ranks ? nullptr : barrier->block](Launch&) {
       std::memcpy(block->shared + to, source_memory, bytes);
       finish_copy(warp, block, to, bytes);
-      signal_copy(warp, own != nullptr ? own : block, at, bytes);
+      signal_copy(warp, lane, own != nullptr ? own : block, at, bytes);
     });
   }
 }

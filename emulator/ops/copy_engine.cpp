@@ -42,8 +42,8 @@ void finish_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t b
     std::fill_n(block->shared_written.begin() + offset, bytes, std::uint8_t{1});
 }
 
-void signal_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes) {
-  if (warp->launch->checker != nullptr) warp->launch->checker->released(*warp, *block, offset, kAllLanes);
+void signal_copy(Warp* warp, int lane, Block* block, std::uint32_t offset, std::uint32_t bytes) {
+  if (Checker* checker = warp->launch->checker) checker->released(*warp, *block, offset, 1u << lane);
   complete_bytes({block, offset}, bytes);
 }
 

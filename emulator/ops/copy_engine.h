@@ -37,7 +37,8 @@ void announce_read(Warp& warp, const Op& op, int lane, const SharedPlace& from, 
 
 /// The bytes have arrived in shared memory.
 void finish_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes);
-/// Completes `bytes` on the mbarrier at `offset` of `block`; the copy's data are visible to who acquires it.
-void signal_copy(Warp* warp, Block* block, std::uint32_t offset, std::uint32_t bytes);
+/// Completes `bytes` on the mbarrier at `offset` of `block`; the copy's data, and what `lane`, which issued it, did
+/// before, are visible to who acquires it.
+void signal_copy(Warp* warp, int lane, Block* block, std::uint32_t offset, std::uint32_t bytes);
 
 }  // namespace ak::emulator

@@ -123,11 +123,22 @@ void complete(Warp& warp, const Op& op) {
   });
 }
 
+/// Lanes whose address is that of `lane`.
+std::uint32_t lanes_at(const Warp& warp, const Op& op, int lane) {
+  const std::uint64_t address = address_of(warp, op, lane);
+  std::uint32_t lanes = 0;
+  for_each_lane(warp.mask, [&](int other) {
+    lanes |= static_cast<std::uint32_t>(address_of(warp, op, other) == address) << other;
+  });
+  return lanes;
+}
+
 enum : std::uint32_t { kWide = 1, kExpectsBytes = 2, kDrops = 4, kKeepsState = 8 };
 
 // d: state before the arrival; b: arrivals; c: bytes announced with it.
 void arrive(Warp& warp, const Op& op) {
   alignas(64) std::uint64_t states[kLanes] = {};
+  std::uint32_t together = 0;  // lanes that arrive where the last one did
   for_each_barrier(warp, op, [&](Mbarrier& barrier, const SharedPlace& place, int lane) {
     states[lane] = barrier.encode();
     const std::uint32_t count = source<std::uint32_t>(warp, op.b)[lane];
@@ -137,8 +148,9 @@ void arrive(Warp& warp, const Op& op) {
                                 barrier.pending, barrier.expected));
     if ((op.aux & kExpectsBytes) != 0 && !add_bytes(warp, op, barrier, op.c, lane, 1)) return;
     if ((op.aux & kDrops) != 0) barrier.expected -= std::min(count, barrier.expected);
+    if ((together >> lane & 1u) == 0) together = lanes_at(warp, op, lane);
     if (warp.launch->checker != nullptr)
-      warp.launch->checker->released(warp, *place.block, place.offset, warp.mask);
+      warp.launch->checker->released(warp, *place.block, place.offset, together);
     barrier.pending -= count;
     barrier.settle();
   });

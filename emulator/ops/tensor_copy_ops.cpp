@@ -123,12 +123,12 @@ void load_box(Warp& warp, const Op& op, int lane, const TensorMapDescriptor& map
   if (!valid_barrier(warp, op, lane, barrier, barrier_blocks(barrier, blocks, ranks))) return;
   announce_writes(warp, op, lane, blocks, to->offset, bytes);
   for (Block* block : blocks) {
-    add_async_work(warp, [warp = &warp, block, map, coordinates, to = to->offset, at = barrier->offset, bytes,
-                          own = ranks ? nullptr : barrier->block](Launch& launch) {
+    add_async_work(warp, [warp = &warp, lane, block, map, coordinates, to = to->offset, at = barrier->offset,
+                          bytes, own = ranks ? nullptr : barrier->block](Launch& launch) {
       for_each_row(map, coordinates,
                    [&](const TensorRow& row) { load_row(*block, launch.arena, map, to, row); });
       finish_copy(warp, block, to, bytes);
-      signal_copy(warp, own != nullptr ? own : block, at, bytes);
+      signal_copy(warp, lane, own != nullptr ? own : block, at, bytes);
     });
   }
 }

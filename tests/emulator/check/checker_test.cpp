@@ -454,12 +454,48 @@ TEST_CASE("a fence and a flag order a producer and a consumer, a flag alone does
     world.write_all_shared();
     world.write(0, consecutive(0));
     if (fence) world.checker().fenced(world.warp(0), false);
-    world.strong(0, kVolatileStore, 512);
+    world.strong(0, kVolatileStore, 512, kAllLanes);
     world.strong(1, kVolatileLoad, 512);
     if (fence) world.checker().fenced(world.warp(1), false);
     world.read(1, consecutive(0));
     CHECK(world.clean() == fence);
   }
+}
+
+TEST_CASE("a lane's flag publishes what that lane has fenced, and what it knew of others then", "[checker]") {
+  enum Met { nothing, before_fence, behind_fence, four_lanes };
+  const Met met = GENERATE(nothing, before_fence, behind_fence, four_lanes);
+  World world;
+  world.write_all_shared();
+  Warp& warp = world.warp(0);
+  world.write(0, consecutive(0));
+  if (met == before_fence) world.checker().warp_synced(warp, kAllLanes);
+  if (met == four_lanes) world.checker().warp_synced(warp, 0xFu);
+  world.checker().fenced(warp, false);
+  if (met == behind_fence) world.checker().warp_synced(warp, kAllLanes);
+  world.strong(0, kVolatileStore, 512);
+  world.strong(1, kVolatileLoad, 512);
+  world.read(1, consecutive(0), 4, 0x1u);
+  CHECK(world.clean());
+  world.read(1, consecutive(0), 4, 0x8u);
+  CHECK(world.clean() == (met != nothing));
+  world.read(1, consecutive(0), 4, 0x10u);
+  CHECK(world.clean() == (met == before_fence || met == behind_fence));
+}
+
+TEST_CASE("neither a fence nor an arrival orders the lanes of a warp", "[checker]") {
+  World world;
+  world.write_all_shared();
+  world.write(0, consecutive(0));
+  SECTION("a fence") { world.checker().fenced(world.warp(0), false); }
+  SECTION("an arrival of one lane") { world.checker().released(world.warp(0), world.block(), 4000, 1u); }
+  SECTION("a proxy fence") { world.checker().async().proxy_fenced(world.warp(0), false); }
+  world.read(0, consecutive(0));
+  CHECK(world.clean());
+  world.read(0, consecutive(0), 4, 0x2u);
+  CHECK(world.clean());
+  world.read(0, [](std::uint64_t lane) { return (31 - lane) * 4; });
+  CHECK(world.found().size() == 1);
 }
 
 TEST_CASE("an mbarrier orders who arrives before who waits", "[checker]") {
@@ -653,14 +689,16 @@ TEST_CASE("the source of a bulk store is released by the thread that waited, not
   CHECK(world.clean() == same_thread);
 }
 
-TEST_CASE("who heard of a warp from another block takes all of it as ordered", "[checker]") {
+TEST_CASE("who hears from another block knows at most what its own has released to others", "[checker]") {
+  const std::uint32_t released = GENERATE(0u, kFirstLane, kAllLanes);
   World world(2);
   world.write_all_shared();
   world.read(0, consecutive(0));
+  if (released != 0) world.checker().released(world.warp(0), world.block(1), 4000, released);
   world.checker().released(world.warp(0, 1), world.block(0), 4000, kFirstLane);
   wait(world, 1);
   world.write(1, consecutive(0));
-  CHECK(world.clean());
+  CHECK(world.clean() == (released == kAllLanes));
 }
 
 TEST_CASE("an mbarrier that one lane initialised and published may be used", "[checker]") {
@@ -841,18 +879,21 @@ TEST_CASE("atomics of different blocks do not conflict, with plain accesses they
 }
 
 TEST_CASE("the last block may read what others published with a fence and a counter", "[checker]") {
-  for (const bool fence : {true, false}) {
-    World world(3);
-    const std::uint64_t y = world.buffer(4096, "partial"), counter = world.buffer(4, "counter");
-    for (std::uint32_t block = 0; block < 3; ++block) {
-      touch(world, block, kStore, y + 128 * block, AccessKind::write);
-      if (fence) world.checker().fenced(world.warp(0, block), true);
-      touch(world, block, kAtomic, counter, AccessKind::atomic, 4, 1);
-    }
-    for (std::uint32_t block = 0; block < 3; ++block)
-      touch(world, 2, kLoad, y + 128 * block, AccessKind::read);
-    CHECK(world.clean() == fence);
+  const bool fence = GENERATE(true, false), meet = GENERATE(true, false), ends = GENERATE(true, false);
+  World world(3);
+  const std::uint64_t y = world.buffer(4096, "partial"), counter = world.buffer(4, "counter");
+  for (std::uint32_t block = 0; block < 3; ++block) {
+    touch(world, block, kStore, y + 128 * block, AccessKind::write);
+    if (meet) world.checker().warp_synced(world.warp(0, block), kAllLanes);
+    if (fence) world.checker().fenced(world.warp(0, block), true);
+    touch(world, block, kAtomic, counter, AccessKind::atomic, 4, 1);
+    if (ends && block < 2) world.checker().block_finished(world.block(block));
   }
+  for (std::uint32_t block = 0; block < 3; ++block)
+    touch(world, 2, kLoad, y + 128 * block, AccessKind::read, 4, fence ? 1 : kAllLanes);
+  CHECK(world.clean() == fence);
+  touch(world, 2, kLoad, y, AccessKind::read);
+  CHECK(world.clean() == (fence && meet));
 }
 
 TEST_CASE("a release after the acquisition orders nothing", "[checker]") {
