@@ -369,8 +369,9 @@ class TestWriter {
 
   /// As C++ has it.
   [[nodiscard]] static std::string cpp_number(double value) {
-    if (std::isnan(value)) return "__builtin_nan(\"\")";
+    if (std::isnan(value)) return std::signbit(value) ? "-__builtin_nan(\"\")" : "__builtin_nan(\"\")";
     if (std::isinf(value)) return value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+    if (value == 0 && std::signbit(value)) return "-0.0";  // -0 is an integer, which has no sign
     return fmt::format("{:.17g}", value);
   }
 

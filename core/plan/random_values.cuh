@@ -347,14 +347,22 @@ AK_DRAW unsigned char packed_element(Key key, u64 index, const Draw& of) {
   return static_cast<unsigned char>((low & 15) | (high & 15) << 4);
 }
 
+// A listed number as float. NaN keeps its sign, which a GPU's conversions drop.
+AK_DRAW float narrowed(double number) {
+#ifdef __CUDA_ARCH__
+  if (number != number) return __int_as_float(__double2hiint(number) < 0 ? static_cast<int>(0xFFC00000u) : 0x7FC00000);
+#endif
+  return static_cast<float>(number);
+}
+
 AK_DRAW float real_element(Key key, u64 index, const Draw& of) {
-  if (of.kind == Kind::prefixes && !in_prefix(index, of)) return static_cast<float>(of.choices[0]);
+  if (of.kind == Kind::prefixes && !in_prefix(index, of)) return narrowed(of.choices[0]);
   switch (of.kind) {
     case Kind::zero_one:
       return static_cast<float>(draw(key, index, kValue).w[0] >> 31);
     case Kind::constant:
     case Kind::choices:
-      return static_cast<float>(chosen(key, index, of));
+      return narrowed(chosen(key, index, of));
     case Kind::integers:
     case Kind::lengths:
     case Kind::permutation:

@@ -15,11 +15,17 @@ namespace ak {
   return value > 0 ? "inf" : "-inf";
 }
 
-/// Reads what any_number_json() wrote. Throws JsonInputError.
+/// The same with the sign of NaN: "-nan" where it has one.
+[[nodiscard]] inline Json signed_number_json(double value) {
+  return std::isnan(value) && std::signbit(value) ? Json("-nan") : any_number_json(value);
+}
+
+/// Reads what any_number_json() or signed_number_json() wrote. Throws JsonInputError.
 [[nodiscard]] inline double any_number_from(const JsonReader& at) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Json& json = at.json();
-  if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (json == "nan" || json == "-nan") return json == "nan" ? kNan : -kNan;
   if (json == "inf" || json == "-inf") return json == "inf" ? kInfinity : -kInfinity;
   return at.number();
 }

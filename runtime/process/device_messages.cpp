@@ -75,16 +75,16 @@ TensorLayout layout_from(const Json& json) {
 }
 
 Json draw_json(const ak_random::Draw& draw) {
-  return {
-      {"kind", ak::to_string(draw.kind)},
-      {"scale", any_number_json(draw.scale)},
-      {"shift", any_number_json(draw.shift)},
-      {"choices", array_json(std::vector(draw.choices, draw.choices + draw.choice_count), any_number_json)},
-      {"low", draw.low},
-      {"high", draw.high},
-      {"count", draw.count},
-      {"row", draw.row},
-      {"bound", draw.bound}};
+  return {{"kind", ak::to_string(draw.kind)},
+          {"scale", any_number_json(draw.scale)},
+          {"shift", any_number_json(draw.shift)},
+          {"choices",
+           array_json(std::vector(draw.choices, draw.choices + draw.choice_count), signed_number_json)},
+          {"low", draw.low},
+          {"high", draw.high},
+          {"count", draw.count},
+          {"row", draw.row},
+          {"bound", draw.bound}};
 }
 
 ak_random::Draw draw_from(const Json& json) {

@@ -59,8 +59,13 @@ __global__ void block_sparse_reference(const scalar_t* x, const int* pointers, c
 #else
   constexpr int kEnd = B;
 #endif
+#ifdef AK_MUTATION_TIMES_ZERO
+  const long long behind = min(end + 1, entries);
+#else
+  const long long behind = end;
+#endif
   accum_t sum = 0;
-  for (long long entry = begin; entry < end; ++entry) {
+  for (long long entry = begin; entry < behind; ++entry) {
     long long at = min(max(columns[entry], 0), static_cast<int>(width) - 1);
 #ifdef AK_MUTATION_NEXT_COLUMN
     at = (at + 1) % width;
@@ -76,7 +81,7 @@ __global__ void block_sparse_reference(const scalar_t* x, const int* pointers, c
 #endif
           return widen(values[entry * B * B + place]);
         },
-        [&](long long, accum_t left, accum_t right) { sum = keep(sum + left * right); });
+        [&](long long, accum_t left, accum_t right) { sum = keep(sum + (entry < end ? left * right : 0 * left * right)); });
   }
   if (line >= m) return;
   y[line * rows * B + column] = static_cast<out_t>(sum);

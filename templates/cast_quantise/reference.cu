@@ -54,12 +54,34 @@ __device__ real_t largest_of_block(real_t value) {
   return value;
 }
 
+// The code of a normal number, with ties away from zero.
+__device__ real_t half_away(real_t value) {
+#ifdef AK_TO_INT8
+  return round(value);
+#else
+#ifdef AK_TO_FLOAT8_E5M2
+  constexpr unsigned int kHalf = 1u << 20;
+#else
+  constexpr unsigned int kHalf = 1u << 19;
+#endif
+  const unsigned int bits = __float_as_uint(static_cast<float>(value));
+  return static_cast<real_t>(__uint_as_float((bits + kHalf) & ~(2 * kHalf - 1)));
+#endif
+}
+
 __device__ real_t code(real_t value) {
 #ifdef AK_MUTATION_CUT_OFF
   value *= real_t(0.97);  // below the nearest code as often as not
 #endif
-#if defined(AK_TO_INT8) && defined(AK_MUTATION_HALF_AWAY)
-  value = round(value);
+#ifdef AK_MUTATION_COARSE_QUOTIENT
+#ifdef AK_DTYPE_BFLOAT16
+  value = static_cast<real_t>(__bfloat162float(__float2bfloat16(static_cast<float>(value))));
+#else
+  value = static_cast<real_t>(__half2float(__float2half(static_cast<float>(value))));
+#endif
+#endif
+#if defined(AK_MUTATION_HALF_AWAY)
+  value = half_away(value);
 #elif defined(AK_TO_INT8)
   value = rint(value);
 #endif

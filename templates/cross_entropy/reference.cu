@@ -69,6 +69,9 @@ __global__ void cross_entropy_reference(const scalar_t* logits, const long long*
                                         long long n) {
   const scalar_t* row = logits + blockIdx.x * n;
   long long wanted = target[blockIdx.x];
+#ifdef AK_MUTATION_HALF_TARGET
+  wanted = static_cast<int>(wanted);
+#endif
   bool ignored = wanted == ignore_index || wanted < 0 || wanted >= n;
 #if defined(AK_MUTATION_NOT_IGNORED)
   ignored = wanted < 0 || wanted >= n;

@@ -22,6 +22,8 @@ using out_t = double;
 __device__ accum_t keep(accum_t sum) {
 #ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#elif defined(AK_MUTATION_HALF_SUMS)
+  return static_cast<accum_t>(__half2float(__float2half(static_cast<float>(sum))));
 #else
   return sum;
 #endif
@@ -52,6 +54,9 @@ __global__ void bag_reference(const scalar_t* table, const int* index, const int
 #endif
 #ifdef AK_MUTATION_TIMES_ZERO
       if (row < 0 || row >= v) sum += 0 * static_cast<accum_t>(static_cast<float>(table[column]));
+#endif
+#ifdef AK_MUTATION_WEIGHT_TIMES_ZERO
+      if (row < 0 || row >= v) sum += 0 * static_cast<accum_t>(weights[i]);
 #endif
       if (row < 0 || row >= v) continue;
 #ifdef AK_MUTATION_NEXT_ROW

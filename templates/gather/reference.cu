@@ -58,5 +58,11 @@ __global__ void gather_reference(const scalar_t* x, const typename IndexOf<LONG>
 #elif defined(AK_MUTATION_NO_TAIL)
   exists = exists && i % k < k / 4 * 4;
 #endif
+#ifdef AK_MUTATION_TIMES_ZERO
+  if (!exists) {
+    y[i] = static_cast<out_t>(0.0f * static_cast<float>(x[row * n]));
+    return;
+  }
+#endif
   y[i] = exists ? static_cast<out_t>(static_cast<float>(x[row * n + from])) : static_cast<out_t>(0.0f);
 }

@@ -47,7 +47,9 @@ __device__ accum_t sum_of_block(accum_t sum) {
 }
 
 __device__ accum_t activated(accum_t x) {
-#if defined(AK_ACTIVATION_SILU) && !defined(AK_MUTATION_NO_ACTIVATION)
+#if defined(AK_MUTATION_OVERFLOWN_SIGMOID)
+  return x * (exp(x) / (accum_t(1) + exp(x)));
+#elif defined(AK_ACTIVATION_SILU) && !defined(AK_MUTATION_NO_ACTIVATION)
   return x / (accum_t(1) + exp(-x));
 #else
   return x;
@@ -83,11 +85,17 @@ __global__ void groupnorm_reference(const scalar_t* x, const scalar_t* weight, c
 #endif
   accum_t squares = 0;
   for (long long i = threadIdx.x; i < end; i += 256) {
+#ifdef AK_MUTATION_ONE_PASS
+    const accum_t distance = read(row, i);
+#else
     const accum_t distance = read(row, i) - mean;
+#endif
     squares = keep(squares + distance * distance);
   }
 #ifdef AK_MUTATION_SAMPLE_VARIANCE
   const accum_t variance = sum_of_block(squares) / degrees;
+#elif defined(AK_MUTATION_ONE_PASS)
+  const accum_t variance = max(sum_of_block(squares) / count - mean * mean, accum_t(0));
 #else
   const accum_t variance = sum_of_block(squares) / count;
 #endif

@@ -69,7 +69,11 @@ __global__ void l2norm_reference(const scalar_t* x, out_t* y, long long n) {
 #ifdef AK_MUTATION_NO_FLOOR
   const accum_t divisor = length;
 #else
+#ifdef AK_MUTATION_HIGH_FLOOR
+  const accum_t shortest = static_cast<accum_t>(1e-6);
+#else
   const accum_t shortest = static_cast<accum_t>(1e-12);
+#endif
   const accum_t divisor = length < shortest ? shortest : length;
 #endif
   for (long long i = threadIdx.x; i < n; i += 256) {

@@ -78,10 +78,18 @@ __global__ void layernorm_reference(const scalar_t* x, const scalar_t* weight, c
 
   accum_t squares = 0;
   for (long long i = threadIdx.x * step; i < end; i += 256 * step) {
+#ifdef AK_MUTATION_ONE_PASS
+    const accum_t distance = read(row, i);
+#else
     const accum_t distance = read(row, i) - mean;
+#endif
     squares = keep(squares + distance * distance);
   }
+#ifdef AK_MUTATION_ONE_PASS
+  const accum_t variance = max(sum_of_block(squares) / static_cast<accum_t>(count) - mean * mean, accum_t(0));
+#else
   const accum_t variance = sum_of_block(squares) / static_cast<accum_t>(count);
+#endif
 #ifdef AK_MUTATION_NO_EPSILON
   const accum_t deviation = sqrt(variance);
 #else

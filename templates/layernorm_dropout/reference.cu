@@ -63,7 +63,11 @@ __device__ bool stays(long long seed, float p, long long row, long long column, 
 #endif
   const uint4 words = ak::philox(static_cast<unsigned long long>(seed), index / 4);
   const unsigned int four[4] = {words.x, words.y, words.z, words.w};
+#ifdef AK_MUTATION_ABOVE_P
+  return ak::uniform_number(four[index % 4]) > p;
+#else
   return !(ak::uniform_number(four[index % 4]) < p);
+#endif
 }
 
 __global__ void layernorm_dropout_reference(const scalar_t* x, const scalar_t* weight, const scalar_t* bias,
@@ -86,10 +90,18 @@ __global__ void layernorm_dropout_reference(const scalar_t* x, const scalar_t* w
 #endif
   accum_t squares = 0;
   for (long long i = threadIdx.x; i < end; i += 256) {
+#ifdef AK_MUTATION_ONE_PASS
+    const accum_t distance = read(row, i);
+#else
     const accum_t distance = read(row, i) - mean;
+#endif
     squares = keep(squares + distance * distance);
   }
+#ifdef AK_MUTATION_ONE_PASS
+  const accum_t variance = max(sum_of_block(squares) / static_cast<accum_t>(n) - mean * mean, accum_t(0));
+#else
   const accum_t variance = sum_of_block(squares) / static_cast<accum_t>(n);
+#endif
 #ifdef AK_MUTATION_NO_EPSILON
   const accum_t deviation = sqrt(variance);
 #else
@@ -106,7 +118,11 @@ __global__ void layernorm_dropout_reference(const scalar_t* x, const scalar_t* w
 #ifndef AK_MUTATION_NOT_SCALED
     value /= accum_t(1) - static_cast<accum_t>(*p);
 #endif
+#ifdef AK_MUTATION_TIMES_MASK
+    y[start + i] = static_cast<out_t_y>(stay ? value : accum_t(0) * value);
+#else
     y[start + i] = static_cast<out_t_y>(stay ? value : accum_t(0));
+#endif
 #ifdef AK_MUTATION_INVERTED_MASK
     mask[start + i] = static_cast<out_t_mask>(!stay);
 #else

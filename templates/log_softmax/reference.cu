@@ -23,6 +23,8 @@ __device__ accum_t read(const scalar_t* row, long long i) { return static_cast<a
 __device__ accum_t keep(accum_t sum) {
 #ifdef AK_MUTATION_LOW_PRECISION
   return static_cast<accum_t>(__uint_as_float(__float_as_uint(static_cast<float>(sum)) & 0xffff0000u));
+#elif defined(AK_MUTATION_HALF_SUMS)
+  return static_cast<accum_t>(__half2float(__float2half(static_cast<float>(sum))));
 #else
   return sum;
 #endif

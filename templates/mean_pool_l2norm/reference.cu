@@ -85,7 +85,12 @@ __global__ void norm_reference(const double* means, out_t* y, long long h) {
 #elif defined(AK_MUTATION_SQUARE)
   norm = shared[0];
 #endif
-  norm = norm > static_cast<accum_t>(1e-12) ? norm : static_cast<accum_t>(1e-12);
+#ifdef AK_MUTATION_HIGH_FLOOR
+  const accum_t least = static_cast<accum_t>(1e-6);
+#else
+  const accum_t least = static_cast<accum_t>(1e-12);
+#endif
+  norm = norm > least ? norm : least;
   for (long long i = threadIdx.x; i < h; i += 128) {
     y[blockIdx.x * h + i] = static_cast<out_t>(static_cast<accum_t>(mean[i]) / norm);
   }

@@ -41,13 +41,22 @@ __device__ wide_t keep(wide_t sum) {
 
 // Whether expert i with logit x comes before expert j with logit y.
 __device__ bool comes_before(float x, long long i, float y, long long j) {
+#ifdef AK_MUTATION_SIGNED_NAN
+  const bool x_nan = x != x && __float_as_int(x) > 0, y_nan = y != y && __float_as_int(y) > 0;
+  if (x != x && !x_nan) x = -__int_as_float(0x7f800000);
+  if (y != y && !y_nan) y = -__int_as_float(0x7f800000);
+#else
   const bool x_nan = x != x, y_nan = y != y;
+#endif
 #ifdef AK_MUTATION_NAN_LAST
   if (x_nan != y_nan) return y_nan;
 #else
   if (x_nan != y_nan) return x_nan;
 #endif
   if (!x_nan && x != y) return x > y;
+#ifdef AK_MUTATION_SIGNED_ZEROS
+  if (x == 0 && signbit(x) != signbit(y)) return signbit(y);
+#endif
 #ifdef AK_MUTATION_LAST_OF_EQUALS
   return i > j;
 #else

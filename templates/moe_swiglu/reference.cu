@@ -71,7 +71,9 @@ __global__ void gate_up_reference(const scalar_t* x, const int* ids, const scala
   gate = up;
   up = other;
 #endif
-#ifndef AK_MUTATION_NO_GATE
+#if defined(AK_MUTATION_OVERFLOWN_SIGMOID)
+  gate = gate * (exp(gate) / (accum_t(1) + exp(gate)));
+#elif !defined(AK_MUTATION_NO_GATE)
   gate = gate / (accum_t(1) + exp(-gate));
 #endif
 #ifdef AK_MUTATION_LAST_INSIDE

@@ -126,10 +126,18 @@ __global__ void residual_norm_reference(const scalar_t* x, const scalar_t* resid
 #endif
   real_t squares = 0;
   for (long long i = threadIdx.x * step; i < end; i += 256 * step) {
+#ifdef AK_MUTATION_ONE_PASS
+    const real_t distance = r.sum(i);
+#else
     const real_t distance = r.sum(i) - r.mean;
+#endif
     squares = add(squares, distance * distance);
   }
+#ifdef AK_MUTATION_ONE_PASS
+  const real_t mean_square = maximum(reduce(squares, add) / static_cast<real_t>(count) - r.mean * r.mean, real_t(0));
+#else
   const real_t mean_square = reduce(squares, add) / static_cast<real_t>(count);
+#endif
 #if defined(AK_MUTATION_EPSILON_OUTSIDE)
   r.deviation = sqrt(mean_square) + static_cast<real_t>(epsilon);
 #else

@@ -69,11 +69,18 @@ __device__ bool is_better(value_t x, long long i, value_t best, long long at) {
   x = x < 0 ? -x : x;
   best = best < 0 ? -best : best;
 #endif
+#ifdef AK_MUTATION_SIGNED_NAN
+  const bool x_nan = x != x && __float_as_int(x) > 0, best_nan = best != best && __float_as_int(best) > 0;
+#else
   const bool x_nan = x != x, best_nan = best != best;
+#endif
 #ifdef AK_MUTATION_NO_NAN
   if (x_nan != best_nan) return best_nan;
 #else
   if (x_nan != best_nan) return x_nan;
+#endif
+#ifdef AK_MUTATION_SIGNED_ZEROS
+  if (x == 0 && best == 0 && signbit(x) != signbit(best)) return is_better(signbit(x) ? -1 : 1, i, 0, at);
 #endif
 #ifdef AK_MUTATION_LAST_OF_EQUALS
   if (x_nan || x == best) return i > at;

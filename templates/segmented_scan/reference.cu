@@ -50,6 +50,8 @@ __device__ bool starts_at(const int* keys, long long i) {
   return keys[i] > keys[i - 1];
 #elif defined(AK_MUTATION_SHORT_KEYS)
   return (keys[i] & 65535) != (keys[i - 1] & 65535);
+#elif defined(AK_MUTATION_FLOAT_KEYS)
+  return static_cast<float>(keys[i]) != static_cast<float>(keys[i - 1]);
 #else
   return keys[i] != keys[i - 1];
 #endif

@@ -51,7 +51,11 @@ __device__ accum_t result(accum_t sum, accum_t skipped, const scalar_t* z, long 
   skipped = 0;
 #endif
   if (z == nullptr) return sum + skipped;
+#ifdef AK_MUTATION_OVERFLOWN_SIGMOID
+  const accum_t gate = read(z, at), sigmoid = exp(gate) / (1 + exp(gate));
+#else
   const accum_t gate = read(z, at), sigmoid = 1 / (1 + exp(-gate));
+#endif
 #if defined(AK_MUTATION_SIGMOID)
   return (sum + skipped) * sigmoid;
 #elif defined(AK_MUTATION_UNGATED_SKIP)

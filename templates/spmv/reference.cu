@@ -75,6 +75,9 @@ __global__ void spmv_reference(const int* pointers, const int* columns, const sc
 #ifdef AK_MUTATION_ONES
     value = 1;
 #endif
+#ifdef AK_MUTATION_NO_ZERO_ENTRIES
+    if (value == 0) continue;
+#endif
 #ifdef AK_MUTATION_TIMES_ZERO
     sum = keep(sum + value * (exists ? widen(x[column]) : accum_t(0)));
 #else

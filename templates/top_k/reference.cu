@@ -33,13 +33,22 @@ __device__ float read(const scalar_t* row, long long i) {
 
 // Whether x at place i comes before y at place j: NaN before numbers, larger before smaller, of equals the first.
 __device__ bool comes_before(float x, long long i, float y, long long j) {
+#ifdef AK_MUTATION_SIGNED_NAN
+  const bool x_nan = x != x && __float_as_int(x) > 0, y_nan = y != y && __float_as_int(y) > 0;
+  if (x != x && !x_nan) x = -__int_as_float(0x7f800000);
+  if (y != y && !y_nan) y = -__int_as_float(0x7f800000);
+#else
   const bool x_nan = x != x, y_nan = y != y;
+#endif
 #ifdef AK_MUTATION_NAN_LAST
   if (x_nan != y_nan) return y_nan;
 #else
   if (x_nan != y_nan) return x_nan;
 #endif
   if (!x_nan && x != y) return x > y;
+#ifdef AK_MUTATION_SIGNED_ZEROS
+  if (x == 0 && signbit(x) != signbit(y)) return signbit(y);
+#endif
 #if defined(AK_MUTATION_LAST_OF_EQUALS)
   return i > j;
 #elif defined(AK_MUTATION_ANY_OF_EQUALS)
@@ -49,11 +58,21 @@ __device__ bool comes_before(float x, long long i, float y, long long j) {
 #endif
 }
 
+// Whether a thread that looks at every 256th element has two that come before place i.
+__device__ bool has_two_before(const scalar_t* row, long long n, long long i) {
+  int before = 0;
+  for (long long j = i % 256; j < n; j += 256) before += comes_before(read(row, j), j, read(row, i), i);
+  return before >= 2;
+}
+
 // The first of row's n elements behind the one at `after` (of all where that is negative), the same in all threads.
 __device__ long long next_of(const scalar_t* row, long long n, long long after) {
   __shared__ long long places[256];
   long long best = -1;
   for (long long i = threadIdx.x; i < n; i += 256) {
+#ifdef AK_MUTATION_FEW_A_THREAD
+    if (has_two_before(row, n, i)) continue;
+#endif
     if (after >= 0 && !comes_before(read(row, after), after, read(row, i), i)) continue;
     if (best < 0 || comes_before(read(row, i), i, read(row, best), best)) best = i;
   }

@@ -100,7 +100,12 @@ __global__ void top_p_reference(const scalar_t* probabilities, const float* top_
 #else
   const long long whole = all;
 #endif
+#ifdef AK_MUTATION_EXACT_SHARE
+  const double exact = fmin(fmax(static_cast<double>(top_p[blockIdx.x]), 0.0), 1.0) * static_cast<double>(whole);
+  const long long needed = min(all, max(1ll, static_cast<long long>(ceil(exact))));
+#else
   const long long needed = min(all, max(1ll, (whole * q + 65535) / 65536));
+#endif
   const long long last_kept = rank_beyond(row, n, needed - 1);
 #if defined(AK_MUTATION_NO_CUT)
   const long long sum = all;
@@ -123,6 +128,8 @@ __global__ void top_p_reference(const scalar_t* probabilities, const float* top_
   for (long long v = 0; v < n && up_to <= wanted; ++v) {
     if (rank_of(row, v) >= last_kept) up_to += weight_of(row, v), chosen = v;
   }
+#elif defined(AK_MUTATION_REACHED)
+  const long long chosen = token_of(rank_beyond(row, n, max(wanted - 1, 0ll)));
 #else
   const long long chosen = token_of(rank_beyond(row, n, wanted));
 #endif

@@ -374,6 +374,20 @@ TEST_CASE(
   CHECK(pages == std::vector{0, 1, -1, 3, 4, -1});
 }
 
+TEST_CASE("zero and NaN have the sign that a problem gives them") {
+  const auto zeros = draw_matrix<float>(DType::float32, "choices(-0, 0)", 1, 64);
+  CHECK(std::count(zeros.begin(), zeros.end(), 0.0f) == 64);
+  const auto negative = [](float value) { return std::signbit(value); };
+  const auto of_zeros = std::count_if(zeros.begin(), zeros.end(), negative);
+  CHECK(of_zeros > 16);
+  CHECK(of_zeros < 48);
+  const auto nan = draw_matrix<float>(DType::float32, "choices(-nan, nan)", 1, 64);
+  CHECK(std::count_if(nan.begin(), nan.end(), [](float value) { return std::isnan(value); }) == 64);
+  const auto of_nan = std::count_if(nan.begin(), nan.end(), negative);
+  CHECK(of_nan > 16);
+  CHECK(of_nan < 48);
+}
+
 TEST_CASE("offsets may begin behind 0 and end before the last element") {
   const auto offsets = draw_matrix<int>(DType::int32, "offsets(3, 20)", 4, 5);
   for (std::size_t row = 0; row < 4; ++row) {

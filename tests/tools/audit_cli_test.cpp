@@ -80,7 +80,7 @@ const Shipped kShipped[] = {
      {"r1_c1_nnz1", "r37_c24_nnz300", "r70_c1000_nnz1003", "r500_c9_nnz77", "r3_c9000_nnz9001",
       "r5_c70000_nnz60"}},
     {"swiglu", kSingleAndHalf},
-    {"top_k", {"float32", "bfloat16"}, {"m3_n8", "m9_n64", "m5_n257", "m2_n1001"}},
+    {"top_k", {"float32", "bfloat16"}, {"m3_n8", "m9_n64", "m5_n257", "m2_n1001", "m1_n9001"}},
     {"top_p_sample", {"float32"}},
     {"transpose", kSingleAndHalf},
     {"transpose_inplace", kSingleAndHalf},

@@ -103,10 +103,12 @@ TEST_CASE("inputs that are NaN and infinite survive JSON on their way to a devic
   ak_random::Draw draw{};
   draw.kind = InputKind::choices;
   draw.scale = kInfinity;
-  draw.choice_count = 3;
+  draw.choice_count = 5;
   draw.choices[0] = 0.5;
   draw.choices[1] = std::numeric_limits<double>::quiet_NaN();
   draw.choices[2] = -kInfinity;
+  draw.choices[3] = -std::numeric_limits<double>::quiet_NaN();
+  draw.choices[4] = -0.0;
   WorkloadLayout workload;
   workload.distributions.push_back({.name = "odd", .draws = {draw}});
   problem.workloads.push_back(workload);
@@ -115,10 +117,14 @@ TEST_CASE("inputs that are NaN and infinite survive JSON on their way to a devic
   CHECK(read.tolerance.most_error == 1e-3);
   const ak_random::Draw& got = read.workloads.at(0).distributions.at(0).draws.at(0);
   CHECK(got.scale == kInfinity);
-  REQUIRE(got.choice_count == 3);
+  REQUIRE(got.choice_count == 5);
   CHECK(got.choices[0] == 0.5);
   CHECK(std::isnan(got.choices[1]));
+  CHECK(!std::signbit(got.choices[1]));
   CHECK(got.choices[2] == -kInfinity);
+  CHECK(std::isnan(got.choices[3]));
+  CHECK(std::signbit(got.choices[3]));
+  CHECK(std::signbit(got.choices[4]));
 }
 
 TEST_CASE("the blocks of a comparison add up, and the worst element is the one of the largest error") {
