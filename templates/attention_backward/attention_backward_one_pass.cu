@@ -17,12 +17,12 @@
   ],
   "let": {
     "TILES": "ceil_div(S, QUERIES)",
-    "SHARED": "512 * D + QUERIES * (2 * D * (2 + DOUT_STAGES) + 512 + 4 * D + 16) + 1152"
+    "SHARED": "512 * D + QUERIES * (2 * D * (2 + DOUT_STAGES) + 512 + 4 * D + 16 + (2 * D if causal else 0)) + 1152"
   },
   "workspace": [
     {"name": "rows", "dtype": "float32", "count": "B * H * TILES * QUERIES * 2"},
     {"name": "sums", "dtype": "float32", "count": "B * H * TILES * QUERIES * D"},
-    {"name": "turns", "dtype": "int32", "count": "B * H * TILES", "init": "zero"}
+    {"name": "turns", "dtype": "int32", "count": "B * H * TILES"}
   ],
   "tensor_maps": [
     {"name": "map_q", "tensor": "q", "dtype": "dtype", "swizzle": "128B", "dims": ["D", "S", "B * H"],
@@ -40,12 +40,12 @@
   ],
   "launches": [
     {"kernel": "sum_rows", "grid": ["ceil_div(B * H * TILES * QUERIES * D, 1024)"], "block": [128],
-     "args": ["o", "dout", "lse", "rows", {"i32": "S"}, {"i32": "TILES"}, {"i32": "B * H"}]},
+     "args": ["o", "dout", "lse", "rows", "turns", {"i32": "S"}, {"i32": "TILES"}, {"i32": "B * H"}]},
     {"kernel": "backward", "grid": ["ceil_div(T, 128) * B * G"], "block": [384], "shared_bytes": "SHARED",
-     "args": ["map_q", "map_k", "map_v", "map_dout", "map_dk", "map_dv", "rows", "sums", "turns", {"i32": "H // G"},
-              {"i32": "S"}, {"i32": "T"}]},
-    {"kernel": "round_sums", "grid": ["TILES", "B * H"], "block": [256], "args": ["sums", "dq", {"i32": "S"},
-     {"i32": "T"}]}
+     "args": ["map_q", "map_k", "map_v", "map_dout", "map_dk", "map_dv", "rows", "sums", "turns", "dq",
+              {"i32": "H // G"}, {"i32": "S"}, {"i32": "T"}]},
+    {"kernel": "round_sums", "grid": ["TILES", "B * H"], "block": [256], "when": "not causal",
+     "args": ["sums", "dq", {"i32": "S"}]}
   ]
 }
 */
@@ -58,17 +58,19 @@
 //   a group, 64 keys:  p^T, ds^T in registers  ->  dv += p^T dout, dk += ds^T q
 //   both groups:       ds in shared memory     ->  dq^T = k^T ds^T, half of it each  ->  sums (fp32)
 //
-//   shared memory:  k | v | 2 steps of q | DOUT_STAGES steps of dout | 2 of ds | dq | rows of 2 steps
+//   shared memory:  k | v | 2 steps of q | DOUT_STAGES steps of dout | 2 of ds | dq | rows of 2 steps | sums to round
 //
 // Of a step, products follow each other as
 //   dout v   p^T dout   k^T ds^T of the step before   ds^T q   q k of the next step
 // with the exponentials during the first, ds during the second (EARLY_DQ: and the third), and dq on its way out during
 // the last two. As dq is a step late, groups need not wait for each other's ds, and may be half a step apart (LAG): one
 // multiplies while the other computes. A step's dq lies in the order of the warps' registers, in shared memory and in
-// `sums`, and is one bulk addition, of the first keys a store; a last launch brings it into rows and rounds. Blocks add
-// in the order of their keys, which a word in memory for each tile lets through, so that the bytes are always the same.
-// Two warps add, every other step each: one waits until its addition can be seen, about a microsecond, while the other
-// waits for the turn of the next.
+// `sums`, and is one bulk addition, of the first keys a store. Blocks add in the order of their keys, which a word in
+// memory for each tile lets through, so that the bytes are always the same. Two warps add, every other step each: one
+// waits until its addition can be seen, about a microsecond, while the other waits for the turn of the next.
+// The sums of a tile are brought into rows and rounded when its last keys have been added: with a causal mask these are
+// of another block for every tile or two, and a warp of it does that meanwhile; without one they would all be of the
+// last block of a head, and one more launch does it.
 // Follows Dao, FlashAttention-2, arXiv:2307.08691, and Shah et al., FlashAttention-3, arXiv:2407.08608.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -110,16 +112,18 @@ constexpr int ROWS_BYTES = QUERIES * 8;     // a step's binary logarithms, and t
 constexpr int SHARE = QUERIES * D / WARPS;  // elements of dq that a warp has
 constexpr int DQ_COLUMNS =
     QUERIES * D / 128;  // queries of dq that a group has; of a head of 128, half of the columns
+constexpr int ROUND_BYTES = QUERIES * D * 2;  // of sums that are rounded at a time: those of a group
 
 // ---- shared memory: one address, and where things are from there
 
 constexpr u32 K_AT = 0, V_AT = K_AT + OWN_BYTES, Q_AT = V_AT + OWN_BYTES,
               DOUT_AT = Q_AT + Q_STAGES * STEP_BYTES, DS_AT = DOUT_AT + DOUT_STAGES * STEP_BYTES,
               DQ_AT = DS_AT + DS_STAGES * GROUPS * STEP_PANEL, ROWS_AT = DQ_AT + WARPS * SHARE * 4,
-              OWN_FULL = ROWS_AT + Q_STAGES * ROWS_BYTES, Q_FULL = OWN_FULL + 8,
+              ROUND_AT = ROWS_AT + Q_STAGES * ROWS_BYTES, OWN_FULL = ROUND_AT + (CAUSAL ? ROUND_BYTES : 0),
+              Q_FULL = OWN_FULL + 8,
               Q_EMPTY = Q_FULL + Q_STAGES * 8, DOUT_FULL = Q_EMPTY + Q_STAGES * 8,
               DOUT_EMPTY = DOUT_FULL + DOUT_STAGES * 8, DQ_FULL = DOUT_EMPTY + DOUT_STAGES * 8,
-              DQ_EMPTY = DQ_FULL + ADDERS * 8, DS_FULL = DQ_EMPTY + 8;
+              DQ_EMPTY = DQ_FULL + ADDERS * 8, DS_FULL = DQ_EMPTY + 8, ROUND_FULL = DS_FULL + 8;
 
 __device__ void init_barriers(u32 shared) {
   ak::barrier_init(shared + OWN_FULL, 1);
@@ -134,6 +138,7 @@ __device__ void init_barriers(u32 shared) {
   for (int adder = 0; adder < ADDERS; ++adder) ak::barrier_init(shared + DQ_FULL + adder * 8, WARPS * 32);
   ak::barrier_init(shared + DQ_EMPTY, 1);
   ak::barrier_init(shared + DS_FULL, WARPS * 32);
+  ak::barrier_init(shared + ROUND_FULL, 1);
   ak::publish_barriers();
 }
 
@@ -153,6 +158,10 @@ struct Walk {
     first_tile = (CAUSAL ? max(first - seen.position(0), 0) : 0) / QUERIES;
   }
   __device__ int steps() const { return (tiles - first_tile) * share; }
+  // Whether no block after this one has keys that queries of a tile see.
+  __device__ __forceinline__ bool ends(int tile) const {
+    return (seen.end(min(tile * QUERIES + QUERIES, seen.queries) - 1) - 1) / KEYS == rank;
+  }
 };
 
 // Where in the walk a step is, and its stages of shared memory.
@@ -355,6 +364,73 @@ __device__ __forceinline__ void add_steps(const Walk& walk, u32 shared, u32 adde
   }
 }
 
+// ---- the warp that rounds dq
+
+// From rows that are held a pair of 16 bits a thread, four threads a row, to columns held so.
+__device__ __forceinline__ u32 transpose(u32 pair) {
+  u32 result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+// A group's sums, in shared memory in the order of registers, to rows of dq. left: queries of the tile from the group's
+// first on, where there are more than those.
+__device__ __forceinline__ void round_group(u32 shared, int group, scalar_t* to, int left) {
+  constexpr int EACH = DQ_COLUMNS / 8;  // matrices of 8 queries that a warp left
+  const float scale = rsqrtf(static_cast<float>(D));
+  const int lane = threadIdx.x % 32;
+  to += (D == 128 ? group * 64 : 0) + lane / 4 * D + lane % 4 * 2;
+  left -= lane / 4;
+  u32 from = shared + ROUND_AT + lane * 16;
+#pragma unroll 1  // 24 registers
+  for (int i = 0; i < 4 * EACH; ++i, from += 512) {
+    float x, y, z, w;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(from) : "memory");
+    const u32 low = transpose(ak::pack_pair<element>(x * scale, y * scale));
+    const u32 high = transpose(ak::pack_pair<element>(z * scale, w * scale));
+    if (i % EACH * 8 < left) {
+      scalar_t* row = to + i % EACH * (8 * D) + i / EACH * 16;
+      *reinterpret_cast<u32*>(row) = low;
+      *reinterpret_cast<u32*>(row + 8) = high;
+    }
+  }
+}
+
+// Zeros for queries that come before all keys, of a head: no block has added.
+__device__ __forceinline__ void clear_unseen(scalar_t* to, int queries) {
+  for (int at = threadIdx.x % 32; at < queries * (D / 8); at += 32) {
+    reinterpret_cast<uint4*>(to)[at] = make_uint4(0, 0, 0, 0);
+  }
+}
+
+// Tiles whose last keys are the block's, the first of its walk. All lanes.
+__device__ __forceinline__ void round_tiles(const Walk& walk, u32 shared, const float* sums, const u32* turns,
+                                            scalar_t* dq) {
+  const int queries = walk.seen.queries;
+#pragma unroll 1
+  for (int i = 0; i < walk.share; ++i) {
+    const int head = walk.head * walk.share + i;
+    scalar_t* lines = dq + static_cast<long long>(head) * queries * D;
+    if (walk.rank == 0) clear_unseen(lines, walk.first_tile * QUERIES);
+#pragma unroll 1
+    for (int tile = walk.first_tile; tile < walk.tiles && walk.ends(tile); ++tile) {
+      if (threadIdx.x % 32 == 0) wait_turn(turns + head * walk.tiles + tile, walk.rank + 1);
+#pragma unroll 1
+      for (u32 group = 0; group < GROUPS; ++group) {
+        __syncwarp();  // the sums before were read
+        if (threadIdx.x % 32 == 0) {
+          ak::barrier_expect(shared + ROUND_FULL, ROUND_BYTES);
+          const long long from = static_cast<long long>(head * walk.tiles + tile) * GROUPS + group;
+          ak::bulk_load(shared + ROUND_AT, sums + from * (ROUND_BYTES / 4), ROUND_BYTES, shared + ROUND_FULL);
+        }
+        ak::barrier_wait(shared + ROUND_FULL, group);  // a tile is two phases
+        const int query = tile * QUERIES + (D == 128 ? 0 : group * DQ_COLUMNS);
+        round_group(shared, group, lines + query * D, queries - query);
+      }
+    }
+  }
+}
+
 // ---- dk and dv
 
 // 64 rows of a group to `to`, whose lines lie as those of k and v, and from there out.
@@ -528,8 +604,8 @@ __global__ void __launch_bounds__(384, 1)
     backward(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
              const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_dout,
              const __grid_constant__ CUtensorMap map_dk, const __grid_constant__ CUtensorMap map_dv,
-             const float* __restrict__ rows, float* __restrict__ sums, int* __restrict__ turns, int share,
-             int queries, int keys) {
+             const float* __restrict__ rows, float* __restrict__ sums, int* __restrict__ turns,
+             scalar_t* __restrict__ dq, int share, int queries, int keys) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const u32 shared = (ak::shared_address(memory) + 1023) / 1024 * 1024;
   const Walk walk(share, queries, keys);
@@ -539,10 +615,11 @@ __global__ void __launch_bounds__(384, 1)
   if (group == GROUPS) {
     ak::give_registers<24>();
     const int role = static_cast<int>(threadIdx.x) % 128 / 32;
-    if (threadIdx.x % 32 != 0) return;
+    if (CAUSAL && role > ADDERS) round_tiles(walk, shared, sums, reinterpret_cast<const u32*>(turns), dq);
+    if (role > ADDERS || threadIdx.x % 32 != 0) return;
     if (role == 0) {
       fetch(walk, shared, &map_q, &map_k, &map_v, &map_dout, rows);
-    } else if (role <= ADDERS) {
+    } else {
       add_steps(walk, shared, role - 1, sums, reinterpret_cast<u32*>(turns));
     }
   } else {
@@ -555,11 +632,11 @@ __global__ void __launch_bounds__(384, 1)
 
 // ---- before and after
 
-// Binary logarithm and delta of every query, zeros behind the last of a head: [heads][tiles][2][QUERIES]. A row: D / 8
-// lanes.
+// Binary logarithm and delta of every query, zeros behind the last of a head: [heads][tiles][2][QUERIES]; turns of all
+// tiles begin. A row: D / 8 lanes.
 __global__ void __launch_bounds__(128)
     sum_rows(const scalar_t* __restrict__ o, const scalar_t* __restrict__ dout, const float* __restrict__ lse,
-             float* __restrict__ rows, int queries, int tiles, int heads) {
+             float* __restrict__ rows, int* __restrict__ turns, int queries, int tiles, int heads) {
   constexpr int LANES = D / 8;
   const long long row = static_cast<long long>(blockIdx.x) * (128 / LANES) + threadIdx.x / LANES;
   const long long tile = row / QUERIES;
@@ -582,18 +659,18 @@ __global__ void __launch_bounds__(128)
   float* to = rows + tile * (2 * QUERIES) + row % QUERIES;
   to[0] = inside ? lse[line] * ak::kLog2E : 0.0f;
   to[QUERIES] = sum;
+  if (row % QUERIES == 0) turns[tile] = 0;
 }
 
-// A tile of dq: from the order of registers to rows. Zeros where queries come before all keys: no block has added.
+// A tile of dq: from the order of registers to rows.
 __global__ void __launch_bounds__(256)
-    round_sums(const float* __restrict__ sums, scalar_t* __restrict__ dq, int queries, int keys) {
+    round_sums(const float* __restrict__ sums, scalar_t* __restrict__ dq, int queries) {
   constexpr int PITCH = D + 4;  // words of a row: four lanes' queries, 2 apart, meet different banks
   __shared__ __align__(16) float lines[QUERIES * PITCH];
   const long long tile = static_cast<long long>(blockIdx.y) * gridDim.x + blockIdx.x;
   const float4* from = reinterpret_cast<const float4*>(sums + tile * (QUERIES * D));
-  const bool seen = !CAUSAL || static_cast<int>(blockIdx.x) >= max(queries - keys, 0) / QUERIES;
   for (int at = threadIdx.x; at < QUERIES * D / 4; at += 256) {
-    const float4 four = seen ? from[at] : float4{};
+    const float4 four = from[at];
     const int warp = at / (SHARE / 4), lane = at % 32, i = at % (SHARE / 4) / 32, group = warp / 4;
     const int column = (D == 128 ? group * 64 : 0) + warp % 4 * 16 + lane / 4;
     const int query = (D == 128 ? 0 : group * DQ_COLUMNS) + i * 8 + lane % 4 * 2;

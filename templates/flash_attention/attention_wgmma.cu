@@ -2,7 +2,7 @@
 {
   "tunables": {
     "CONSUMERS": {"values": [1, 2, 3], "default": 2},
-    "BN": {"values": [64, 80, 96, 112, 128, 144, 160, 176, 192], "default": 64},
+    "BN": {"values": [64, 80, 96, 112, 128, 144, 160, 176, 192, 224], "default": 64},
     "STAGES": {"values": [2, 3], "default": 2},
     "GROUP": {"values": [1, 8, 65536], "default": 8},
     "PERSISTENT": {"values": [0, 1], "default": 1},
@@ -17,7 +17,10 @@
     {"BN": 128, "BUFFERS": 2, "CONSUMERS": 3, "STAGES": 3},
     {"BN": 96},
     {"BN": 80, "BUFFERS": 2, "CONSUMERS": 3},
-    {"BN": 160, "BUFFERS": 2, "FMA_EXP": 1, "PINGPONG": 0},
+    {"BN": 224, "BUFFERS": 2, "PINGPONG": 0},
+    {"BN": 224, "BUFFERS": 2, "FMA_EXP": 1, "PINGPONG": 0},
+    {"BN": 192, "BUFFERS": 2, "PINGPONG": 0},
+    {"BN": 224},
     {"BUFFERS": 2, "CONSUMERS": 3, "FMA_EXP": 1},
     {"BN": 128, "BUFFERS": 2, "CONSUMERS": 3, "FMA_EXP": 1, "STAGES": 3}
   ],
@@ -28,9 +31,9 @@
     "SHARED <= 232448",
     "SHARED + TABLE <= 232448",
     "GROUP == 8 or lengths == 'same'",
-    "BN % 32 == 0 or dtype != 'float8_e4m3fn'",
-    "FMA_EXP == 0 or dtype == 'float8_e4m3fn'",
-    "D // 2 + BN // 2 + BN // 4 <= (128 if CONSUMERS == 3 else 200)"
+    "BN % 32 == 0 if FP8 else BN <= 192",
+    "FMA_EXP == 0 or FP8",
+    "D // 2 + BN // 2 + BN * sizeof_k // 8 <= (128 if CONSUMERS == 3 else 200) + (4 if FP8 else 0)"
   ],
   "let": {
     "FP8": "dtype == 'float8_e4m3fn'",
