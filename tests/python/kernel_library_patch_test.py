@@ -808,13 +808,13 @@ class PlanTest(unittest.TestCase):
                "max_position_embeddings": encoder_models.PLACES, "layer_norm_eps": 1e-12}
     ROWS = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, small_models.RMSNorm)
 
-    def planned(self, config, prompt=12, context=32):
+    def planned(self, config, prompt=12, context=32, *flags):
         """The rows of a plan of 2 sequences."""
         path = os.path.join(WORK.name, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**config, "dtype": "bfloat16"}, file)
         run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", str(prompt), "--context", str(context),
-                              "--json"], stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+                              "--json", *flags], stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
         return json.loads(run.stdout)["operators"]
 
     @contextlib.contextmanager
@@ -870,6 +870,27 @@ class PlanTest(unittest.TestCase):
             for one, other in zip(got, want):
                 self.assertLess((one - other).double().abs().max(), 0.05 * other.double().abs().max())
             self.assertEqual({key: two for key, two in self.calls(library, found, rows).items() if two[0] != two[1]}, {})
+
+    def test_under_torch_compile_models_call_what_a_plan_for_it_has(self) -> None:
+        def decoded(model):
+            cache = cached_models.StaticCache(model.config, 32)
+            return [model(tokens, past_key_values=cache, logits_to_keep=1).logits for tokens in (TOKENS, TOKENS[:, :1])]
+
+        kinds = [one for one in all_kinds() if one not in ("rope", "attention")]
+        for kind, config, model, run in (
+                ("llama", self.DECODER, cached_models.model(), decoded),
+                ("phi3", self.DECODER, cached_models.model(merged=True), decoded),
+                ("bert", {**self.ENCODER, "type_vocab_size": 2}, encoder_models.bert(), lambda model: model(TOKENS))):
+            rows = self.planned({"model_type": kind, **config}, 12, 32, "--compiled")
+            other = {row["operator"] for row in rows if row["algorithm"] == "other"}
+            self.assertEqual(other, {"attention"} if kind == "bert" else {"attention", "rope"})
+            rows = [row for row in rows if row["algorithm"] != "other"]
+            # This PyTorch may have no torch.compile: the package is told that it traces.
+            with self.subTest(kind), self.library_of(rows) as (library, found), torch.no_grad(), \
+                    unittest.mock.patch.object(ops()._library, "compiling", lambda: True):
+                self.assertEqual(ops().patch(model, kinds=kinds)["left"], {})
+                run(model)
+                self.assertEqual({key: two for key, two in self.calls(library, found, rows).items() if two[0] != two[1]}, {})
 
     def test_decoders_call_what_their_plan_has(self) -> None:
         def run(model):
