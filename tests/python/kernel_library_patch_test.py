@@ -792,6 +792,24 @@ class ActivationTest(unittest.TestCase):
         bare.dense.bias = None
         self.assertEqual(self.patched(bare.bfloat16()), {"served": {}, "left": {}})
 
+    def test_a_model_that_trains_is_tried_without_dropout_and_goes_on_training(self) -> None:
+        module = encoder_models.FFN(torch.nn.GELU()).bfloat16()
+        module.lin2.eval()
+        state = torch.get_rng_state()
+        self.assertEqual(self.patched(module), {"served": {"": ["linear_activation"]}, "left": {}})
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        self.assertEqual((module.training, module.lin1.training, module.lin2.training), (True, True, False))
+
+    def test_who_listens_to_all_modules_hears_parts_too(self) -> None:
+        module, heard = encoder_models.FFN(torch.nn.GELU()).bfloat16().eval(), []
+        with Computed() as library, torch.no_grad():
+            self.patched(module)
+            hook = torch.nn.modules.module.register_module_forward_hook(lambda one, given, made: heard.append(one))
+            module(self.x.repeat(1, 1, 2))
+            hook.remove()
+            self.assertIn(module.lin1, heard)
+            self.assertEqual(library.calls, [])
+
     def test_parts_that_change_later_and_dropout_are_the_models_own(self) -> None:
         def relu(module):
             module.activation = torch.nn.ReLU()
