@@ -12,8 +12,9 @@
 namespace ak::app {
 namespace {
 
-/// Whether operators that no module calls are asked for, as expressions of a kind have it.
-constexpr const char* kOutside = "outside";
+/// What is asked for, as expressions of a kind have it: operators that no module calls, and what modules call under
+/// torch.compile.
+constexpr const char *kOutside = "outside", *kCompiled = "compiled";
 
 /// An expression's value, with the operator that needs it in messages.
 template <class T>
@@ -31,14 +32,27 @@ bool holds_here(const std::optional<Expression>& condition, const Environment& e
   return !condition || value_or_fail(condition->evaluate_bool(environment), *condition, where);
 }
 
+/// The first of its algorithms that is for these sizes, texts and flags; the end: none is.
+auto choice_of(const OperatorEntry& entry, const Environment& environment) {
+  return std::ranges::find_if(entry.choices, [&](const OperatorKernel& one) {
+    return holds_here(one.when, environment, entry.name);
+  });
+}
+
+/// Why it has no algorithm.
+std::string reason_for_none(const OperatorEntry& entry, Environment environment) {
+  environment[kCompiled] = std::int64_t{0};
+  return choice_of(entry, environment) == entry.choices.end()
+             ? "no algorithm of the library does this"
+             : "with torch.compile it is the model's own code, which is compiled";
+}
+
 /// Chooses the algorithm, and has its problem at this shape; what it refuses becomes the note.
 void give_kernel(ModelOperator& line, const OperatorEntry& entry, const Environment& environment,
                  OperatorProblems& problems) {
-  const auto choice = std::ranges::find_if(entry.choices, [&](const OperatorKernel& one) {
-    return holds_here(one.when, environment, entry.name);
-  });
+  const auto choice = choice_of(entry, environment);
   if (choice == entry.choices.end()) {
-    line.note = "no algorithm of the library does this";
+    line.note = reason_for_none(entry, environment);
     return;
   }
   line.algorithm = choice->algorithm;
@@ -75,11 +89,12 @@ bool is_outside(const OperatorEntry& entry, Environment environment) {
   return holds_here(entry.when, environment, entry.name);
 }
 
-ModelStep step_of(const Geometry& geometry, const ModelPhase& phase, ModelStep step, bool outside,
+ModelStep step_of(const Geometry& geometry, const ModelPhase& phase, ModelStep step, const StepSizes& asked,
                   OperatorProblems& problems) {
   Environment environment = geometry.values;
   environment["phase"] = phase.name;
-  environment[kOutside] = std::int64_t{outside};
+  environment[kOutside] = std::int64_t{asked.outside};
+  environment[kCompiled] = std::int64_t{asked.compiled};
   environment["batch"] = step.batch;
   environment[step.length_name] = step.length;
   add_values(environment, phase.let, phase.name);
@@ -118,7 +133,7 @@ std::vector<ModelStep> model_steps(const Geometry& geometry, const StepSizes& si
                                  .length = length,
                                  .length_name = has_context ? "context" : "prompt",
                                  .operators = {}},
-                                sizes.outside, problems));
+                                sizes, problems));
     }
   }
   return steps;

@@ -38,7 +38,8 @@ struct ModelStep {
 /// What steps are asked for.
 struct StepSizes {
   std::vector<std::int64_t> batches, prompts, contexts;
-  bool outside = false;  ///< operators that no module of a model calls, too
+  bool outside = false;   ///< operators that no module of a model calls, too
+  bool compiled = false;  ///< what modules call while torch.compile traces them
 };
 
 /// Every phase of the model's kind for every combination of its sizes. An operator that no algorithm of the library can

@@ -56,6 +56,9 @@ KERNELS = {
     "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
     "in_pages": ("attention_decode", "decode_split.cu", {"head_dim": 64, "paged": True}),
+    "append": ("kv_cache_append", "append_rows.cu", {}),
+    "sentences": ("mean_pool_l2norm", "mean_pool_columns.cu", {}),
+    "draw": ("top_p_sample", "top_p_rows.cu", {"dtype": "float32"}),
 }
 TOKENS = torch.arange(24).reshape(2, 12) * 7 % 100
 
@@ -182,6 +185,32 @@ class PatchTest(unittest.TestCase):
             "patch_ops.patch(model, every_shape=True)\nwith torch.no_grad(): print(tuple(model(torch.zeros(2, 12).long()).shape))\n" \
             "print(sorted({name for name, _ in patch_ops.served}))"
         self.assertEqual(launched(code), "(2, 12, 100)\n['add_norm', 'mlp', 'norm', 'product', 'rope']\n")
+
+    def test_under_autocast_and_torch_jit_trace_the_models_own_code_computes(self) -> None:
+        made_up_driver()
+        code = """
+import torch, small_models, patch_ops
+tokens = torch.arange(24).reshape(2, 12) * 7 % 100
+model = small_models.llama()
+with torch.no_grad():
+    want = model(tokens)
+    patch_ops._library.assume_device(0)
+    patch_ops.patch(model, every_shape=True)
+    torch.set_autocast_enabled(True)  # a block of torch.autocast("cuda") is nothing without CUDA
+    made = model(tokens)
+    torch.set_autocast_enabled(False)
+    traced = torch.jit.trace(model, (tokens,), check_trace=False)
+    print(torch.equal(made, want), torch.equal(traced(tokens), want), len(patch_ops.served))
+"""
+        self.assertEqual(launched(code), "True True 0\n")
+
+    def test_rotary_embeddings_of_nothing_are_nothing(self) -> None:
+        with Computed() as library:
+            rope, inside = ops()._library.rope(), ops()._patch
+            cos, sin = torch.ones(1, 5, 64).bfloat16(), torch.zeros(1, 5, 64).bfloat16()
+            setattr(cos, inside._STATE, inside._Angles(cos, sin))
+            q, k = rope.turned(torch.ones(0, 4, 5, 64).bfloat16(), torch.ones(0, 2, 5, 64).bfloat16(), cos, sin)
+            self.assertEqual((tuple(q.shape), tuple(k.shape), library.calls), ((0, 4, 5, 64), (0, 2, 5, 64), ["rope"]))
 
     def test_what_computes_something_else_is_left_with_a_reason(self) -> None:
         class DoubledRMSNorm(small_models.RMSNorm):
@@ -763,6 +792,24 @@ class ActivationTest(unittest.TestCase):
         bare.dense.bias = None
         self.assertEqual(self.patched(bare.bfloat16()), {"served": {}, "left": {}})
 
+    def test_a_model_that_trains_is_tried_without_dropout_and_goes_on_training(self) -> None:
+        module = encoder_models.FFN(torch.nn.GELU()).bfloat16()
+        module.lin2.eval()
+        state = torch.get_rng_state()
+        self.assertEqual(self.patched(module), {"served": {"": ["linear_activation"]}, "left": {}})
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        self.assertEqual((module.training, module.lin1.training, module.lin2.training), (True, True, False))
+
+    def test_who_listens_to_all_modules_hears_parts_too(self) -> None:
+        module, heard = encoder_models.FFN(torch.nn.GELU()).bfloat16().eval(), []
+        with Computed() as library, torch.no_grad():
+            self.patched(module)
+            hook = torch.nn.modules.module.register_module_forward_hook(lambda one, given, made: heard.append(one))
+            module(self.x.repeat(1, 1, 2))
+            hook.remove()
+            self.assertIn(module.lin1, heard)
+            self.assertEqual(library.calls, [])
+
     def test_parts_that_change_later_and_dropout_are_the_models_own(self) -> None:
         def relu(module):
             module.activation = torch.nn.ReLU()
@@ -808,13 +855,13 @@ class PlanTest(unittest.TestCase):
                "max_position_embeddings": encoder_models.PLACES, "layer_norm_eps": 1e-12}
     ROWS = (torch.nn.Linear, torch.nn.LayerNorm, torch.nn.Embedding, small_models.RMSNorm)
 
-    def planned(self, config, prompt=12, context=32):
+    def planned(self, config, prompt=12, context=32, *flags):
         """The rows of a plan of 2 sequences."""
         path = os.path.join(WORK.name, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**config, "dtype": "bfloat16"}, file)
         run = subprocess.run([PROGRAM, "library", "plan", path, "--batch", "2", "--prompt", str(prompt), "--context", str(context),
-                              "--json"], stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
+                              "--json", *flags], stdout=subprocess.PIPE, check=True, text=True, env=ENVIRONMENT)
         return json.loads(run.stdout)["operators"]
 
     @contextlib.contextmanager
@@ -871,6 +918,27 @@ class PlanTest(unittest.TestCase):
                 self.assertLess((one - other).double().abs().max(), 0.05 * other.double().abs().max())
             self.assertEqual({key: two for key, two in self.calls(library, found, rows).items() if two[0] != two[1]}, {})
 
+    def test_under_torch_compile_models_call_what_a_plan_for_it_has(self) -> None:
+        def decoded(model):
+            cache = cached_models.StaticCache(model.config, 32)
+            return [model(tokens, past_key_values=cache, logits_to_keep=1).logits for tokens in (TOKENS, TOKENS[:, :1])]
+
+        kinds = [one for one in all_kinds() if one not in ("rope", "attention")]
+        for kind, config, model, run in (
+                ("llama", self.DECODER, cached_models.model(), decoded),
+                ("phi3", self.DECODER, cached_models.model(merged=True), decoded),
+                ("bert", {**self.ENCODER, "type_vocab_size": 2}, encoder_models.bert(), lambda model: model(TOKENS))):
+            rows = self.planned({"model_type": kind, **config}, 12, 32, "--compiled")
+            other = {row["operator"] for row in rows if row["algorithm"] == "other"}
+            self.assertEqual(other, {"attention"} if kind == "bert" else {"attention", "rope"})
+            rows = [row for row in rows if row["algorithm"] != "other"]
+            # This PyTorch may have no torch.compile: the package is told that it traces.
+            with self.subTest(kind), self.library_of(rows) as (library, found), torch.no_grad(), \
+                    unittest.mock.patch.object(ops()._library, "compiling", lambda: True):
+                self.assertEqual(ops().patch(model, kinds=kinds)["left"], {})
+                run(model)
+                self.assertEqual({key: two for key, two in self.calls(library, found, rows).items() if two[0] != two[1]}, {})
+
     def test_decoders_call_what_their_plan_has(self) -> None:
         def run(model):
             cache = cached_models.StaticCache(model.config, 32)
@@ -909,6 +977,37 @@ class PlanTest(unittest.TestCase):
             self.assertEqual(answer["left"], {f"layer.{i}.intermediate": "the library has no linear of torch.bfloat16 with gelu_tanh"
                                               for i in range(2)})
             self.assertEqual([key for key, two in self.calls(library, found, rows).items() if two[0] != two[1]], [])
+
+
+class OutsideTest(unittest.TestCase):
+    """Operators that no module calls, as docs/kernel_library.md says that programs call them."""
+
+    def test_means_of_a_models_tokens_are_embeddings_of_sentences(self) -> None:
+        mask = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]])
+        x = torch.randn((3, 4, 64), generator=torch.Generator().manual_seed(1)).bfloat16()
+        mean = (x.float() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        got = ops().sentences(x, mask.sum(1, dtype=torch.int32))
+        self.assertLess((got.float() - torch.nn.functional.normalize(mean)).abs().max(), 0.01)
+
+    def test_tokens_are_drawn_from_those_that_make_up_the_mass(self) -> None:
+        generator = torch.Generator().manual_seed(1)
+        probabilities = torch.tensor([0.05, 0.5, 0.0, 0.3, 0.15]).expand(4000, 5).contiguous()
+        random = torch.randint(-2 ** 31, 2 ** 31, (4000,), generator=generator).int()
+        drawn = ops().draw(probabilities, torch.full((4000,), 0.7), random)
+        share = torch.bincount(drawn.long(), minlength=5) / 4000
+        for got, want in zip(share.tolist(), (0, 0.625, 0, 0.375, 0)):
+            self.assertAlmostEqual(got, want, delta=0.05 if want else 0)
+
+    def test_a_cache_in_pages_gets_new_tokens_in_its_own_memory(self) -> None:
+        k, v = torch.randn(2, 3, 2, 64).bfloat16()
+        caches = torch.randn(2, 4, 16, 2, 64).bfloat16()
+        want, slots = caches.clone(), torch.tensor([5, 40, -1], dtype=torch.int32)
+        for cache, new in zip(want, (k, v)):
+            cache.view(64, 2, 64)[[5, 40]] = new[:2]
+        self.assertTrue(all(map(torch.equal, ops().append(k, v, *caches, slots, 1), want)))
+        self.assertFalse(torch.equal(caches, want))
+        self.assertIsNone(ops().append_(k, v, *caches, slots, 1))
+        self.assertTrue(torch.equal(caches, want))
 
 
 class AttentionTest(unittest.TestCase):

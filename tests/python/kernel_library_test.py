@@ -176,6 +176,10 @@ class KernelLibraryTest(unittest.TestCase):
         shown = python(ON_DEVICE + f"print([made_ops.choice('add', N=n)[0] for n in {sizes}])")[0]
         self.assertEqual(json.loads(shown), [member(n) for n in sizes])
 
+    def test_a_choice_is_known_before_any_call(self) -> None:
+        code = "import made_ops\nprint(made_ops.choice('add', N=8), made_ops.choice('add', N=9), made_ops.choice('add', N=0))"
+        self.assertEqual(python(code)[0], "(2, '') (1, '') (0, 'N has to be at least 1')")
+
     def test_launches_are_those_of_the_plan(self) -> None:
         code = ON_DEVICE + "a = torch.randn(3000)\nmade_ops.add(a, a)\nmade_ops.add(a[:800], a[:800])\nmade_ops.add(a[:800], a[:800])"
         launches = [line for line in python(code, fresh=True)[2] if line.startswith(("launch", "attribute", "load"))]
@@ -205,7 +209,7 @@ def why(call):
         return f"{type(error).__name__}: {error}"
 for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda: ops.choice("linear", Q=1),
              lambda: ops.choice("linear", M="8"), lambda: ops.prepare("zz", None), lambda: ops.patch(5), lambda: ops.unpatch(5),
-             lambda: ops.patch(torch.nn.Linear(2, 2), kinds="norms")):
+             lambda: ops.patch(torch.nn.Linear(2, 2), kinds="norms"), lambda: ops.patch(torch.nn.Linear(2, 2), kinds=None)):
     print(why(call))
 """
         lines = python(code)[0].splitlines()
@@ -213,7 +217,8 @@ for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda
                                        "is missing; expected ", "TypeError: linear has no axis 'Q'",
                                        "TypeError: M is '8'; expected a whole number", "ValueError: there is no operator 'zz'",
                                        "TypeError: the model is a int; expected a torch.nn.Module", "TypeError: the model is a int",
-                                       "ValueError: no kind 'norms'; expected "], strict=True):
+                                       "ValueError: no kind 'norms'; expected ", "TypeError: kinds is a NoneType; expected "],
+                               strict=True):
             self.assertIn(words, line)
         with self.assertRaisesRegex(AssertionError, "MADE_OPS_FALLBACK is 'zz'; expected error or pytorch"):
             python("import made_ops", MADE_OPS_FALLBACK="zz")
@@ -252,6 +257,50 @@ for call in (lambda: ops.choice("zz"), lambda: ops.choice("linear", M=8), lambda
         code = ON_DEVICE + "x = torch.randn(64, 64)\nkept = x.clone()\ny = made_ops.transpose(x)\n" \
             "assert y.data_ptr() != x.data_ptr() and torch.equal(x, kept) and y.shape == x.shape"
         self.assertTrue(any(line.startswith("launch") for line in python(code)[2]))
+
+    def test_an_operator_with_a_line_behind_its_name_writes_into_its_inputs(self) -> None:
+        for start, launched in (("import made_ops\n", 0), (ON_DEVICE + "made_ops._library.assume_device(0)\n", 1)):
+            code = start + "x = torch.arange(16.0).view(4, 4)\nold, place, version = x.clone(), x.data_ptr(), x._version\n" \
+                "assert made_ops.transpose_(x) is None\nassert x.data_ptr() == place and x._version > version\n" \
+                "strided = torch.arange(32.0).view(4, 8)[:, ::2]\nold_strided = strided.clone()\nmade_ops.transpose_(strided)\n" \
+                "print(torch.equal(x, old.t()), torch.equal(strided, old_strided.t()))\n" \
+                "torch.ops.made_ops.transpose_(torch.empty(4, 4, device='meta'))"
+            shown, _, lines = python(code)
+            # A kernel of the made-up driver writes nothing; what lies apart is PyTorch's.
+            self.assertEqual(shown, f"{not launched} True")
+            self.assertEqual(len([line for line in lines if line.startswith("launch")]), launched)
+
+    def test_what_pytorch_computes_is_refused_where_the_launcher_refuses_it(self) -> None:
+        code = """import made_ops
+def why(call):
+    try:
+        return call()
+    except (TypeError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+x, w, b = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)
+print(why(lambda: made_ops.add(None, b)))
+print(why(lambda: made_ops.add(x[0], b)))
+print(why(lambda: made_ops.linear(x, w[:, :8], b)))
+print(why(lambda: made_ops.add(b, torch.ones(32, dtype=torch.complex64))))
+print(why(lambda: made_ops.add(b.int(), b.int())))
+assert why(lambda: made_ops.add(b.double(), b.half())).dtype == torch.float64
+"""
+        self.assertEqual(python(code)[0].splitlines(),
+                         ["TypeError: made_ops.add: a is a NoneType; expected a: float32 [N], b: float32 [N]",
+                          "RuntimeError: made_ops.add: b has size 32 where N is 64",
+                          "RuntimeError: made_ops.linear: weight has size 8 where K is 64",
+                          "TypeError: made_ops.add: b is of torch.complex64; expected a: float32 [N], b: float32 [N]",
+                          "TypeError: made_ops.add: a is of torch.int32; expected a: float32 [N], b: float32 [N]"])
+
+    def test_a_result_of_pytorch_is_no_view_of_an_input(self) -> None:
+        code = "import made_ops\nmade_ops._library._named('add')._reference = lambda a, b: a[1:].view(-1, 1).squeeze(1)\n" \
+            "a = torch.randn(8)\nkept = a.clone()\nmade_ops.add(a, a).zero_()\nprint(torch.equal(a, kept))"
+        self.assertEqual(python(code)[0], "True")
+
+    def test_torch_jit_trace_sees_operators(self) -> None:
+        code = ON_DEVICE + "x = torch.randn(8)\ntraced = torch.jit.trace(lambda a: made_ops.add(a, a), (x,))\n" \
+            "print([node.kind() for node in traced.graph.nodes()])\nassert torch.equal(traced(2 * x), 4 * x)"
+        self.assertEqual(python(code, MADE_OPS_FALLBACK="pytorch")[0], "['made_ops::add']")
 
     def test_weights_are_prepared_once_and_again_when_they_change(self) -> None:
         description = json.load(open(os.path.join(DIST, "made_ops", "library.json"), encoding="utf-8"))

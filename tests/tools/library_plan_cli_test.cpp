@@ -165,10 +165,6 @@ TEST_CASE("kinds of models differ in their operators") {
   const Json windowed = planned(box, mistral.dump(), {"--prompt", "2048"});
   CHECK(operator_of(windowed, "prefill", "attention_windowed")["params"]["window"] == 512);
   CHECK(operator_of(windowed, "decode", "attention_windowed")["axes"]["S"] == 512);
-  mistral["sliding_window"] = 2047;  // as Phi-3 mini has it
-  mistral["model_type"] = "phi3";
-  CHECK(others(planned(box, mistral.dump(), {"--prompt", "4096"})) ==
-        std::vector<std::string>{"attention_windowed"});
 }
 
 TEST_CASE("a plan has the linear layers and the attention that a model's modules call") {
@@ -218,6 +214,38 @@ TEST_CASE("what no module of a model calls is in a plan where it is asked for") 
   const ProgramResult text = box.run({"library", "plan", box.write("tiny.json", kTiny)});
   CHECK(text.out.find("without kv_cache_append, sampling, softmax, which no module of a model calls "
                       "(--outside)") != std::string::npos);
+}
+
+TEST_CASE("under torch.compile norms behind layers are not joined, and attention is the model's own code") {
+  Sandbox box;
+  const Json plan = planned(box, kTiny, {"--prompt", "64", "--compiled"});
+  const auto count = [&](const std::string& name) { return operator_of(plan, "decode", name)["count"]; };
+  CHECK(count("residual_norm") == 2);
+  CHECK(count("first_norm") == 1);
+  CHECK(count("next_norm") == 2);
+  CHECK(operator_of(plan, "decode", "next_norm")["algorithm"] == "rmsnorm");
+  CHECK(others(plan) == std::vector<std::string>{"rope", "attention", "rope", "attention"});
+  CHECK(operator_of(plan, "decode", "attention")["note"].get<std::string>().find("torch.compile") !=
+        std::string::npos);
+  CHECK(others(planned(box, kBertBase, {"--dtype", "fp16", "--compiled"})) ==
+        std::vector<std::string>{"attention"});
+}
+
+TEST_CASE(
+    "a window of any size up to 4096 has a kernel for prompts, and a longer one says what was expected") {
+  Sandbox box;
+  const auto windowed = [&](int window) {
+    Json model = parse_json(kTiny);
+    model.update(Json{{"model_type", "mistral"}, {"sliding_window", window}, {"head_dim", 64}});
+    return operator_of(planned(box, model.dump(), {"--prompt", "16384"}), "prefill", "attention_windowed");
+  };
+  for (const int window : {1, 1023, 2047, 4096}) {  // Phi-3 mini has 2047
+    CHECK(windowed(window)["algorithm"] == "flash_attention");
+    CHECK(windowed(window)["params"]["window"] == window);
+  }
+  CHECK(windowed(8192)["algorithm"] == "other");
+  CHECK(windowed(8192)["note"].get<std::string>().find("expected an integer from 0 to 4096") !=
+        std::string::npos);
 }
 
 TEST_CASE("attention with a soft cap is planned where operators that no module calls are asked for") {

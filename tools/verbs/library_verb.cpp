@@ -61,7 +61,7 @@ struct PlanFlags {
   [[nodiscard]] bool sizes_given() const {
     const app::StepSizes& sizes = order.sizes;
     return !sizes.batches.empty() || !sizes.prompts.empty() || !sizes.contexts.empty() || !kind.empty() ||
-           !order.model.dtype.empty() || !order.model.quantisation.empty() || sizes.outside;
+           !order.model.dtype.empty() || !order.model.quantisation.empty() || sizes.outside || sizes.compiled;
   }
 };
 
@@ -87,6 +87,7 @@ void declare(CLI::App& app, PlanFlags& flags) {
                  "of weights, instead of what the model says: none, fp8, int8, int4, int8_weights");
   app.add_flag("--outside", order.sizes.outside,
                "operators that no module of a model calls, too: appending to caches, sampling, pooling");
+  app.add_flag("--compiled", order.sizes.compiled, "what a patched model calls under torch.compile");
   app.add_option("--kind", flags.kind,
                  "a file that says how sizes become operators (default: by model_type)");
   app.add_option(
@@ -106,7 +107,7 @@ app::LibraryPlan planned(PlanFlags& flags, const app::Config& config) {
     if (flags.sizes_given())
       fail(ExitCode::usage,
            "{}: a PyTorch file has its own sizes and types: --batch, --prompt, --context, --dtype, "
-           "--quantisation, --kind and --outside are for files of sizes",
+           "--quantisation, --kind, --outside and --compiled are for files of sizes",
            flags.model);
     return app::plan_traced_library(flags.model, order.times, runtime::find_python(app::named_python(config)),
                                     config);
