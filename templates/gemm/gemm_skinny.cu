@@ -31,7 +31,7 @@
     "dtype in ['float16', 'bfloat16']",
     "batch == 'none' and residual == 'none' and scales == 'none' and gate == 'none' and dropout == 'none'",
     "store == 'same' and activation != 'gelu_tanh'",
-    "SPLIT_K * SHARE <= 8",
+    "SPLIT_K * SHARE <= 8 if BM in [8, 16, 32, 64, 128] else SPLIT_K * SHARE <= 4 and DEPTH * PER_SM == 1",
     "SHARE == 1 or BM >= 32 and BM % (8 * SHARE) == 0",
     "a_layout == 'row' or BM % 64 == 0",
     "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536 <= (232448 if PER_SM == 1 else 115712)",
