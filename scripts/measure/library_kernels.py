@@ -48,8 +48,8 @@ def main():
     parser.add_argument("out")
     parser.add_argument("shape", nargs="*", type=shape_of)
     parser.add_argument("--shapes", help="a CSV file with a column `shape`")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--calls", type=int, default=7)
+    parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16", "float32"])
+    parser.add_argument("--calls", type=int, default=7, choices=range(1, 1001), metavar="1..1000")
     options = parser.parse_args()
     shapes = list(options.shape)
     if options.shapes:

@@ -15,8 +15,8 @@
   "constraints": [
     "ARCH == 90",
     "dtype != 'float8_e4m3fn'",
-    "D % 64 == 0",
-    "D // 2 + KEYS // 2 + KEYS // 4 <= (176 if CONSUMERS == 1 else 160 if CONSUMERS == 2 else 112)",
+    "D % 64 == 0 and D <= 192",
+    "D // 2 + KEYS // 2 + KEYS // 4 <= (160 if CONSUMERS < 3 else 112)",
     "D * 128 + CONSUMERS * max(STAGES * 4 * KEYS * D, 256 * (D + 10)) + 2048 <= 232448"
   ],
   "let": {
