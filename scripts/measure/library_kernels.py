@@ -68,7 +68,7 @@ def main():
         table.writerow(["m", "n", "k", "us", "kernels"])
         for shape in shapes:
             times = kernels_of(torch, shape, getattr(torch, options.dtype), options.calls, flush)
-            # A kernel of every call counts once a call, whatever it is called.
+            # Of one call: a kernel that runs several times in it counts as often.
             medians = [statistics.median(of) * len(of) / options.calls for of in times.values()]
             table.writerow([*shape, f"{sum(medians):.2f}", " + ".join(name[:100] for name in times)])
             file.flush()

@@ -932,7 +932,7 @@ class PlanTest(unittest.TestCase):
             other = {row["operator"] for row in rows if row["algorithm"] == "other"}
             self.assertEqual(other, {"attention"} if kind == "bert" else {"attention", "rope"})
             rows = [row for row in rows if row["algorithm"] != "other"]
-            # This PyTorch may have no torch.compile: the package is told that it traces.
+            # This PyTorch may have no torch.compile: the test says that it traces.
             with self.subTest(kind), self.library_of(rows) as (library, found), torch.no_grad(), \
                     unittest.mock.patch.object(ops()._library, "compiling", lambda: True):
                 self.assertEqual(ops().patch(model, kinds=kinds)["left"], {})
