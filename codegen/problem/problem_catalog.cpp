@@ -126,15 +126,6 @@ bool is_dtype_or_flag(const ParamSpec& param) {
          (!param.choices.empty() && std::ranges::all_of(param.choices, is_dtype));
 }
 
-/// What a param is tried at beside its default: every other choice, of a range its ends.
-std::vector<Value> other_values(const ParamSpec& param) {
-  std::vector<Value> values = param.choices;
-  if (param.minimum) values.emplace_back(*param.minimum);
-  if (param.maximum) values.emplace_back(*param.maximum);
-  std::erase(values, param.default_value);
-  return values;
-}
-
 /// Every combination of dtypes and flags that the problem has, the others at their defaults; the default first.
 std::vector<Params> dtype_and_flag_combinations(const Problem& problem) {
   std::vector<Params> combinations{Params()};
@@ -378,6 +369,15 @@ Params choose_params(const Problem& problem, const std::map<std::string, std::st
   }
   check_combination(problem, params);
   return params;
+}
+
+std::vector<Value> other_values(const ParamSpec& param) {
+  std::vector<Value> values = param.choices;
+  values.insert(values.end(), param.tried.begin(), param.tried.end());
+  if (param.minimum) values.emplace_back(*param.minimum);
+  if (param.maximum) values.emplace_back(*param.maximum);
+  std::erase(values, param.default_value);
+  return values;
 }
 
 std::vector<Params> covering_params(const Problem& problem) {

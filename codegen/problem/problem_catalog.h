@@ -55,9 +55,12 @@ inline constexpr std::string_view kDegenerateTag = "degenerate";
 /// "true"). dtype spellings are normalised. Throws Error(usage) listing the allowed values.
 [[nodiscard]] Params choose_params(const Problem& problem, const std::map<std::string, std::string>& given);
 
+/// What a param is tried at beside its default: every other choice, of a range its ends and what it names between them.
+[[nodiscard]] std::vector<Value> other_values(const ParamSpec& param);
+
 /// Params under which a problem is audited: every combination of dtypes and of flags that it has, the others at
-/// their defaults and the default combination first; then every other choice of a param, of a range its ends,
-/// each once: in the first of those before it that the problem has with it. A choice that takes two changes at
+/// their defaults and the default combination first; then each of a param's other_values()
+/// once: in the first of those before it that the problem has with it. A choice that takes two changes at
 /// once is left out.
 [[nodiscard]] std::vector<Params> covering_params(const Problem& problem);
 

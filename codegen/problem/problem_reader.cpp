@@ -58,7 +58,7 @@ Value read_value(const JsonReader& at) {
 }
 
 ParamSpec read_param(const std::string& name, const JsonReader& at) {
-  at.only({"type", "choices", "minimum", "maximum", "default", "help"});
+  at.only({"type", "choices", "minimum", "maximum", "tried", "default", "help"});
   ParamSpec param;
   param.name = name;
   param.type = read_spelling(at.member("type"), kParamTypes);
@@ -72,6 +72,12 @@ ParamSpec read_param(const std::string& name, const JsonReader& at) {
     at.member("choices").fail("at least one choice");
   param.default_value = read_value(at.member("default"));
   if (!is_allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
+  if (const auto given = at.find("tried")) {
+    for (const JsonReader& item : given->items()) {
+      param.tried.push_back(read_value(item));
+      if (!is_allowed(param, param.tried.back())) item.fail("one of the allowed values");
+    }
+  }
   param.help = at.member("help").text();
   return param;
 }

@@ -25,6 +25,7 @@ struct ParamSpec {
   ParamType type = ParamType::choice;
   std::vector<Value> choices;  ///< allowed values; empty only for an integer with minimum and maximum
   std::optional<std::int64_t> minimum, maximum;
+  std::vector<Value> tried;  ///< between them: what an audit tries beside them
   Value default_value;
   std::string help;
 };

@@ -161,11 +161,14 @@ TEST_CASE("an audit combines dtypes and booleans, the default first, and takes o
   CHECK(all.back() == choose_params(problem, {{"head_dim", "128"}}));
 }
 
-TEST_CASE("an audit takes a choice with the first combination that has it, and a range at its ends") {
+TEST_CASE(
+    "an audit takes a choice with the first combination that has it, and a range at its ends and where it "
+    "says") {
   SampleProblem sample;
   Json& params = sample.json["params"];
   params["a_mode"] = {{"type", "choice"}, {"choices", {"off", "on"}}, {"default", "off"}, {"help", "m"}};
-  params["size"] = {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}, {"default", 4}, {"help", "s"}};
+  params["size"] = {{"type", "integer"}, {"minimum", 1}, {"maximum", 9},
+                    {"tried", {6}},      {"default", 4}, {"help", "s"}};
   sample.json["param_constraints"] = {"a_mode == 'off' or size == 9 and dtype == 'bfloat16'"};
   sample.write();
   const Problem problem = load_problem(sample.folder());
@@ -173,9 +176,10 @@ TEST_CASE("an audit takes a choice with the first combination that has it, and a
   const auto tried = [&](const std::map<std::string, std::string>& given) {
     return std::ranges::count(all, choose_params(problem, given));
   };
-  CHECK(all.size() == 2 * 2 + 3);
+  CHECK(all.size() == 2 * 2 + 4);
   CHECK(tried({{"size", "1"}}) == 1);
   CHECK(tried({{"size", "9"}}) == 1);
+  CHECK(tried({{"size", "6"}}) == 1);
   CHECK(tried({{"a_mode", "on"}, {"size", "9"}, {"dtype", "bf16"}}) == 0);  // two changes at once
   sample.json["param_constraints"] = {"a_mode == 'off' or size == 9"};
   sample.write();
@@ -189,7 +193,7 @@ TEST_CASE("an audit takes every choice of every shipped problem at least once") 
     const Problem problem = load_problem(entry.folder);
     const auto all = covering_params(problem);
     for (const ParamSpec& param : problem.params) {
-      for (const Value& choice : param.choices) {
+      for (const Value& choice : other_values(param)) {
         INFO(problem.name << ": " << param.name << " " << to_string(choice));
         CHECK(std::ranges::any_of(all, [&](const Params& one) { return one.at(param.name) == choice; }));
       }
@@ -601,7 +605,7 @@ TEST_CASE("every shipped problem instantiates for every choice of every param") 
     REQUIRE(entry.input_error.empty());
     const Problem problem = load_problem(entry.folder);
     for (const ParamSpec& param : problem.params) {
-      for (const Value& choice : param.choices) {
+      for (const Value& choice : other_values(param)) {
         const auto instance = instantiate(problem, params_with(problem, param, choice));
         CHECK_FALSE(instance->templates.empty());
         CHECK_FALSE(instance->mutations.empty());

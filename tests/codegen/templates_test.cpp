@@ -51,8 +51,8 @@ Instances load_instances() {
     for (const auto& given : with_dtype)
       if (auto instance = instance_of(problem, given)) instances.push_back(std::move(instance));
     for (const ParamSpec& param : problem.params) {
-      for (const Value& value : param.choices) {
-        if (param.name == "dtype" || value == param.default_value) continue;
+      for (const Value& value : codegen::other_values(param)) {
+        if (param.name == "dtype") continue;
         for (auto given : with_dtype) {
           given[param.name] = text_of(param, value);
           auto instance = instance_of(problem, given);
