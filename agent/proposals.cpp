@@ -81,10 +81,14 @@ void Proposals::add_first_point(const FirstPoint& first) {
   first_points_.push_back({.template_index = index, .point = first.point, .origin = first.arm});
 }
 
-/// The templates take turns: each has its best ones first.
+/// The templates take turns: each has its best ones first. Not all of many: a kernel set wants a point for every kind of
+/// shape, a search has one shape and often some tens of evaluations.
 void Proposals::add_starts() {
+  constexpr std::size_t kMostOfTemplate =
+      12;  // gemm with its three templates: half of the 40 that experiments give a run
   std::size_t most = 0;
-  for (const TemplateSearch& search : searches_) most = std::max(most, search.candidate.plan.starts.size());
+  for (const TemplateSearch& search : searches_)
+    most = std::max(most, std::min(search.candidate.plan.starts.size(), kMostOfTemplate));
   for (std::size_t turn = 0; turn < most; ++turn)
     for (std::size_t i = 0; i < searches_.size(); ++i)
       if (const auto& starts = searches_[i].candidate.plan.starts; turn < starts.size())

@@ -111,6 +111,8 @@ class SetMaking {
   /// Every candidate on every timed shape.
   void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
     const auto began = std::chrono::steady_clock::now();
+    measurements.build(candidates);
+    go_on();
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);

@@ -81,6 +81,16 @@ std::vector<std::string> MemberMeasurements::taken_by(std::initializer_list<cons
   return names;
 }
 
+void MemberMeasurements::build(const std::vector<Candidate>& candidates) {
+  for (const Candidate& candidate : candidates) {
+    EvaluationRequest request = request_of(candidate, run_.problem, {}, Depth::build);
+    request.deadline = kTimeOfShape;
+    evaluator_->submit(std::move(request));
+  }
+  for (std::size_t left = candidates.size(); left > 0 && !stop_.load();)
+    if (evaluator_->wait_any(clock_.now() + agent::kPollInterval)) --left;
+}
+
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
                                                     const std::vector<Workload>& workloads,
                                                     TimeQuality quality) {

@@ -49,6 +49,8 @@ class MemberMeasurements {
   [[nodiscard]] Environment environment(const AxisValues& sizes) const;
   /// Its launch plan can be resolved for a shape of these sizes on the device.
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
+  /// Builds all of them at the same time, so that none is waited for when they are timed. What fails is said then.
+  void build(const std::vector<Candidate>& candidates);
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
                                                 const std::vector<Workload>& workloads, TimeQuality quality);

@@ -264,7 +264,7 @@ agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left, const a
 }
 
 agent::Budgets for_searches(agent::Budgets budgets, std::chrono::milliseconds spent_before) {
-  if (budgets.max_wall) *budgets.max_wall -= (*budgets.max_wall - spent_before) / 2;
+  if (budgets.max_wall) *budgets.max_wall -= (*budgets.max_wall - spent_before) * 3 / 4;
   return budgets;
 }
 

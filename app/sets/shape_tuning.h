@@ -36,8 +36,9 @@ struct TunedShapes {
 [[nodiscard]] agent::Budgets share_of(const agent::Budgets& budgets, std::size_t left,
                                       const agent::Progress& spent, std::chrono::milliseconds spent_wall);
 
-/// What the searches of all shapes may use together: half of the time that is left. The other half is for making a set of
-/// what they find; on a GPU that takes about as long, measuring points on other shapes and checking members.
+/// What the searches of all shapes may use together: a quarter of the time that is left. The rest is for making a set of
+/// what they find: a point more helps one shape, a shape more that all points are timed on helps every shape (of gemm, sets
+/// that learn from 20 and 35 shapes have 0.994 and 1.015 of PyTorch's speed on others).
 /// @param spent_before of the time, before this process
 [[nodiscard]] agent::Budgets for_searches(agent::Budgets budgets, std::chrono::milliseconds spent_before);
 

@@ -32,7 +32,7 @@ struct SetLimits {
   /// Each is more code in one program. By cross-validation over 90 drawn shapes of gemm the best 12 of 102 points have
   /// 0.98 of PyTorch's speed on shapes never seen, of 16 1.01, of 24 1.02, of 48 1.03
   /// (experiments/results/2026-11-27_h200_gemm_points_wide).
-  std::size_t max_members = 24;
+  std::size_t max_members = 32;
   std::size_t max_layouts = 1;  ///< copies of prepared weights
 };
 

@@ -1,8 +1,8 @@
 /* alphakernel
 {
   "tunables": {
-    "BM": {"values": [8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256], "default": 64},
-    "BN": {"values": [64, 128, 256], "default": 64},
+    "BM": {"values": [8, 16, 24, 32, 48, 64, 72, 80, 96, 104, 112, 128, 144, 160, 176, 192, 224, 256], "default": 64},
+    "BN": {"values": [64, 128, 192, 256], "default": 64},
     "DEPTH": {"values": [1, 2, 4], "default": 1},
     "STAGES": {"values": [2, 3, 4, 6, 8, 12], "default": 8},
     "SPLIT_K": {"values": [1, 2, 4, 8], "default": 2},
@@ -10,33 +10,51 @@
     "PER_SM": {"values": [1, 2], "default": 1}
   },
   "starts": [
-    {"STAGES": 12, "SPLIT_K": 8},
-    {"STAGES": 12, "SPLIT_K": 1},
-    {"BM": 128, "STAGES": 6, "SPLIT_K": 4},
     {"BM": 32, "STAGES": 12, "SPLIT_K": 1},
-    {"BM": 32, "STAGES": 12, "SPLIT_K": 8},
-    {"BN": 128, "SPLIT_K": 1},
+    {"BM": 48, "STAGES": 12, "SPLIT_K": 8},
+    {"BM": 192, "BN": 192, "STAGES": 4, "SPLIT_K": 1, "SHARE": 4},
+    {"BM": 80, "SPLIT_K": 4, "SHARE": 2},
+    {"BM": 80, "STAGES": 12, "SPLIT_K": 1},
+    {"BM": 24, "STAGES": 12, "SPLIT_K": 8},
+    {"BM": 72, "BN": 128, "SPLIT_K": 1},
+    {"BM": 104, "BN": 128, "STAGES": 4, "SPLIT_K": 4},
+    {"BM": 48, "STAGES": 12, "SPLIT_K": 4, "SHARE": 2},
     {"STAGES": 6, "SPLIT_K": 1, "PER_SM": 2},
-    {"STAGES": 12, "SPLIT_K": 4},
-    {"BM": 32, "BN": 128, "SPLIT_K": 1},
-    {"BM": 128, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
-    {"BM": 160, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
-    {"BM": 192, "BN": 128, "STAGES": 4, "SPLIT_K": 1},
-    {"BM": 160, "STAGES": 6, "SPLIT_K": 4},
+    {"BM": 72, "BN": 192, "STAGES": 6, "SPLIT_K": 1},
+    {"BM": 256, "BN": 128, "STAGES": 4, "SPLIT_K": 1, "SHARE": 4},
+    {"BM": 48, "BN": 128, "SPLIT_K": 1},
+    {"BM": 48, "STAGES": 12, "SPLIT_K": 1},
+    {"BM": 16, "STAGES": 12, "SPLIT_K": 1},
+    {"BM": 144, "STAGES": 6, "SPLIT_K": 4, "SHARE": 2},
+    {"BM": 112, "SPLIT_K": 4},
     {"BM": 96, "BN": 128, "STAGES": 6, "SPLIT_K": 1},
-    {"BM": 96, "STAGES": 8, "SPLIT_K": 4}
+    {"BM": 32, "STAGES": 12, "SPLIT_K": 4, "SHARE": 2},
+    {"BM": 224, "BN": 128, "STAGES": 4, "SPLIT_K": 1, "SHARE": 2},
+    {"STAGES": 12, "SHARE": 4},
+    {"BM": 8, "STAGES": 12, "SPLIT_K": 8},
+    {"BM": 72, "SPLIT_K": 8},
+    {"BM": 224, "STAGES": 4, "SHARE": 4},
+    {"BM": 176, "STAGES": 4, "SPLIT_K": 4, "SHARE": 2},
+    {"BM": 160, "BN": 128, "STAGES": 6, "SPLIT_K": 1, "SHARE": 4},
+    {"BM": 192, "BN": 128, "STAGES": 4, "SPLIT_K": 1},
+    {"BM": 192, "STAGES": 6, "SPLIT_K": 1, "SHARE": 4},
+    {"BM": 80, "STAGES": 6, "SPLIT_K": 1, "PER_SM": 2},
+    {"STAGES": 6, "SPLIT_K": 1, "DEPTH": 2},
+    {"BM": 32, "STAGES": 12, "SPLIT_K": 8}
   ],
   "constraints": [
     "ARCH == 90",
     "dtype in ['float16', 'bfloat16']",
     "batch == 'none' and residual == 'none' and scales == 'none' and gate == 'none' and dropout == 'none'",
     "store == 'same' and activation != 'gelu_tanh'",
-    "SPLIT_K * SHARE <= 8 if BM in [8, 16, 32, 64, 128] else SPLIT_K * SHARE <= 4 and DEPTH * PER_SM == 1",
+    "SPLIT_K * SHARE <= 8",
+    "DEPTH == 1 or PER_SM == 1 and BM in [8, 16, 32, 64, 128] and BN != 192",
     "SHARE == 1 or BM >= 32 and BM % (8 * SHARE) == 0",
     "a_layout == 'row' or BM % 64 == 0",
     "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536 <= (232448 if PER_SM == 1 else 115712)",
     "STAGES * DEPTH * (BM + BN) * 128 * PER_SM >= 98304",
-    "PER_SM * (BN * 2 + 32) * (BM // 2 + 32) <= 65536"
+    "DEPTH == 1 and BM in [8, 16, 32, 64, 128] and BN != 192 or (STAGES + (1 if STAGES < 4 else 2 if STAGES < 8 else 4)) * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536 > (232448 if PER_SM == 1 else 115712) or STAGES == 12",
+    "PER_SM * round_up(BN * 2 + 32, 128) * (BM // 2 + 32) <= 65536"
   ],
   "let": {
     "SHARED": "STAGES * DEPTH * (BM + BN) * 128 + (BN * 32 if SPLIT_K == 1 else BM * (BN + SPLIT_K * 4) * 4) + 1536",
@@ -308,7 +326,7 @@ __device__ __forceinline__ void write_tile(const float (&sums)[BM / 2], u32 stag
   for (int at = 0; at < BM; at += 16) {
     u32 words[4] = {};  // of rows at to at + 7, columns 0 to 7 and 8 to 15; then of the next 8 rows
 #pragma unroll
-    for (int half = 0; half < (BM < 16 ? 1 : 2); ++half) {
+    for (int half = 0; half < (BM - at < 16 ? 1 : 2); ++half) {
       const float* d = &sums[(at + half * 8) / 2];
       words[half * 2] = ak::pack_pair<element>(finish(d[0], low), finish(d[1], low));
       words[half * 2 + 1] = ak::pack_pair<element>(finish(d[2], high), finish(d[3], high));

@@ -61,14 +61,15 @@ TEST_CASE("a shape gets an equal part of the time that those before it have left
   CHECK(share_of(all, 1, {}, milliseconds(5'000)).max_wall == milliseconds(1));
 }
 
-TEST_CASE("the searches of a set have half of the time that is left, also where it goes on after a kill") {
+TEST_CASE(
+    "the searches of a set have a quarter of the time that is left, also where it goes on after a kill") {
   agent::Budgets all;
   CHECK_FALSE(for_searches(all, milliseconds(10)).max_wall);
   all.max_wall = milliseconds(60'000);
-  CHECK(for_searches(all, {}).max_wall == milliseconds(30'000));
+  CHECK(for_searches(all, {}).max_wall == milliseconds(15'000));
   const agent::Budgets again = for_searches(all, milliseconds(40'000));
-  CHECK(again.max_wall == milliseconds(50'000));
-  CHECK(share_of(again, 2, {}, milliseconds(40'000)).max_wall == milliseconds(5'000));
+  CHECK(again.max_wall == milliseconds(45'000));
+  CHECK(share_of(again, 2, {}, milliseconds(40'000)).max_wall == milliseconds(2'500));
 }
 
 TEST_CASE("shapes are drawn as many as there is time for, and some where there is none") {
