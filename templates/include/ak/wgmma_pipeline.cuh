@@ -84,14 +84,17 @@ struct WgmmaPipeline {
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums.
+  // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums. Of
+  // three consumers each has 96 sums a thread at most.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
   static constexpr int kKept = kLarge ? 24 : 40;
   static __device__ __forceinline__ void become_producer() {
     if constexpr (CONSUMERS == 2) give_registers<kKept>();
+    if constexpr (CONSUMERS == 3) give_registers<56>();
   }
   static __device__ __forceinline__ void become_consumer() {
     if constexpr (CONSUMERS == 2) take_registers<kLarge ? 240 : 232, 2, kKept>();
+    if constexpr (CONSUMERS == 3) take_registers<152, 3, 56>();
   }
 
   // One thread: fetches the slices of all parts of `work`.
