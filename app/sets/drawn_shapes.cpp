@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "codegen/problem/held_out.h"
@@ -19,8 +20,14 @@ namespace {
 constexpr std::size_t kDrawnOnCpuDevice = 4;
 // For each shape that was asked for: a set for three shapes of a model need not know as many as one for any (chosen).
 constexpr std::size_t kDrawnOfShape = 5;
-// However little time is left: an estimate has three to five factors (chosen).
+// However little time is left: an estimate has three to five factors (chosen). On so many all points are timed.
 constexpr std::size_t kLeastDrawn = 8;
+// Estimates above this many times the least are hardly wrong by so much: by cross-validation 1.2 costs a percent, and 1.5 gains
+// nothing (experiments/results/2026-11-28_near_points).
+constexpr double kNear = 1.3;
+// So many shapes with the points near the least take as long as one with all (as there: a sixth of the points).
+constexpr std::size_t kNearShapesOfOne = 5;
+constexpr double kNotTimed = std::numeric_limits<double>::infinity();
 
 std::vector<Workload> draw(const MemberMeasurements& measurements, const ProblemInstance& problem,
                            const std::vector<AxisValues>& timed, const Candidate& base,
@@ -35,13 +42,19 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
   return drawn;
 }
 
-/// Infinite where there is no answer.
+/// On the chosen ones; infinite elsewhere, and where there is no answer.
 std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& candidate,
-                             const std::vector<Workload>& shapes) {
-  const auto answer = measurements.time(candidate, shapes, TimeQuality::coarse);
-  if (!answer || answer->times_ns.size() != shapes.size())
-    return std::vector(shapes.size(), std::numeric_limits<double>::infinity());
+                             const std::vector<Workload>& shapes, const std::vector<std::size_t>& chosen) {
+  const auto answer = measurements.time(candidate, shapes, chosen, TimeQuality::coarse);
+  if (!answer || answer->times_ns.size() != shapes.size()) return std::vector(shapes.size(), kNotTimed);
   return answer->times_ns;
+}
+
+std::vector<double> least_of(const std::vector<std::vector<double>>& by_point) {
+  std::vector<double> least(by_point.front().size(), kNotTimed);
+  for (const std::vector<double>& ns : by_point)
+    for (std::size_t shape = 0; shape < ns.size(); ++shape) least[shape] = std::min(least[shape], ns[shape]);
+  return least;
 }
 
 }  // namespace
@@ -50,8 +63,9 @@ std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& dra
   std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed);
   count = std::min(count, kDrawnOfShape * timed);
   if (device != DeviceKind::cuda) count = std::min(count, kDrawnOnCpuDevice);
-  if (drawing.most) count = std::min(count, std::max(*drawing.most, kLeastDrawn));
-  return count;
+  if (!drawing.most || *drawing.most >= count) return count;
+  const std::size_t with_all = std::max(*drawing.most, kLeastDrawn);
+  return std::min(count, kLeastDrawn + (with_all - kLeastDrawn) * kNearShapesOfOne);
 }
 
 DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
@@ -68,12 +82,39 @@ DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance
                              codegen::point_text(points[base]), times ? ": " + times->outcome.message : "");
     return drawn;
   }
+  drawn.timed = std::min(shapes.size(), kLeastDrawn);
+  std::vector<std::size_t> first(drawn.timed);
+  std::iota(first.begin(), first.end(), std::size_t{0});
   for (std::size_t i = 0; i < points.size(); ++i) {
     go_on();
-    drawn.times_ns.push_back(i == base ? times->times_ns : times_of(measurements, points[i], shapes));
+    drawn.times_ns.push_back(i == base ? times->times_ns : times_of(measurements, points[i], shapes, first));
   }
   drawn.shapes = std::move(shapes);
   return drawn;
+}
+
+std::vector<std::vector<std::size_t>> near_shapes(const std::vector<std::vector<double>>& estimated_ns,
+                                                  const DrawnTimes& drawn) {
+  const std::vector<double> least_ns = least_of(estimated_ns);
+  std::vector<std::vector<std::size_t>> near(estimated_ns.size());
+  for (std::size_t i = 0; i < estimated_ns.size(); ++i)
+    for (std::size_t shape = drawn.timed; shape < drawn.shapes.size(); ++shape)
+      if (!std::isfinite(drawn.times_ns[i][shape]) && std::isfinite(estimated_ns[i][shape]) &&
+          estimated_ns[i][shape] <= kNear * least_ns[shape])
+        near[i].push_back(shape);
+  return near;
+}
+
+void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
+               const std::vector<std::vector<double>>& estimated_ns, DrawnTimes& drawn,
+               const std::function<void()>& go_on) {
+  const std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, drawn);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (near[i].empty()) continue;
+    go_on();
+    const std::vector<double> times_ns = times_of(measurements, points[i], drawn.shapes, near[i]);
+    for (const std::size_t shape : near[i]) drawn.times_ns[i][shape] = times_ns[shape];
+  }
 }
 
 }  // namespace ak::app

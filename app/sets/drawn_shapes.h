@@ -14,25 +14,39 @@ namespace ak::app {
 /// What tuned points take on shapes that nobody asked for.
 struct DrawnTimes {
   std::vector<Workload> shapes;               ///< empty where there are none
+  std::size_t timed = 0;                      ///< so many, the first, were asked of every point
   std::vector<std::vector<double>> times_ns;  ///< by point and shape; infinite where it was not timed
   std::string note;                           ///< why there are none, where that is worth saying
 };
 
 struct Drawing {
   std::uint64_t seed = 0;
-  std::optional<std::size_t> most;  ///< shapes that there is time for; some are drawn all the same
+  std::optional<std::size_t>
+      most;  ///< shapes that there is time for with all points; some are drawn all the same
 };
 
 /// How many shapes are drawn next to `timed` ones.
 [[nodiscard]] std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& drawing);
 
 /// Draws shapes from the problem's ranges of held-out shapes, as many as a set may be learned from next to `timed`, of those
-/// that `points[base]` takes. Every point is checked and timed there as in a search: what is fitted to many times needs none
-/// of them to a percent.
+/// that `points[base]` takes. Every point is checked and timed on some of them as in a search, `points[base]` on all: what is
+/// fitted to many times needs none of them to a percent. The others are for time_near().
 /// @param go_on called before each point; what it throws ends this
 [[nodiscard]] DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,
                                        const std::vector<AxisValues>& timed,
                                        const std::vector<Candidate>& points, std::size_t base,
                                        const Drawing& drawing, const std::function<void()>& go_on);
+
+/// By point, of the shapes that not every point was timed on, those on which its estimate comes near the least and which
+/// it has no time on: on a GPU a sixth of all, which tells as much of a shape as all of them
+/// (experiments/results/2026-11-28_near_points).
+/// @param estimated_ns by point and shape of `drawn`; infinite where it does not take one
+[[nodiscard]] std::vector<std::vector<std::size_t>> near_shapes(
+    const std::vector<std::vector<double>>& estimated_ns, const DrawnTimes& drawn);
+
+/// Times the points on their near_shapes().
+void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
+               const std::vector<std::vector<double>>& estimated_ns, DrawnTimes& drawn,
+               const std::function<void()>& go_on);
 
 }  // namespace ak::app

@@ -147,13 +147,27 @@ class SetMaking {
                                      [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
     if (drawn.shapes.empty()) return;
-    tell(fmt::format("{} points timed on {} drawn shapes", known_.size(), drawn.shapes.size()));
-    drawn_ = std::move(drawn.shapes);
-    for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = std::move(drawn.times_ns[i]);
+    keep(drawn);
+    if (drawn.timed < drawn.shapes.size()) {
+      estimate(measurements);
+      std::vector<std::vector<double>> estimated_ns;
+      for (const KnownCandidate& one : known_)
+        estimated_ns.emplace_back(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(shapes_.size()),
+                                  one.estimated_ns.end());
+      time_near(measurements, points, estimated_ns, drawn, [&] { go_on(); });
+      keep(drawn);
+    }
+    tell(fmt::format("{} points timed on {} drawn shapes, those near the fastest on {} more", known_.size(),
+                     drawn.timed, drawn.shapes.size() - drawn.timed));
     // On the CPU device four shapes are drawn: too few for what estimates say of others.
     if (measurements.device().kind == DeviceKind::cuda)
       guessed_ = codegen::sample_to_time(*run_.problem, DeviceKind::cuda, kGuessedShapes,
                                          agent::derive_seed(seed_, kGuessedStream));
+  }
+
+  void keep(const DrawnTimes& drawn) {
+    drawn_ = drawn.shapes;
+    for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = drawn.times_ns[i];
   }
 
   /// Without those that the widest fallback has no time on: a set of it alone has to be possible, also after points were
@@ -237,14 +251,14 @@ class SetMaking {
     return near;
   }
 
-  /// Of those with the most shapes the one of the least mean time: all others share shapes with it.
+  /// Of those with the most shapes, a fallback before others, the one of the least mean time: all others share shapes with it.
   [[nodiscard]] std::size_t widest_and_fastest() const {
     const auto rank = [](const KnownCandidate& known) {
       std::ptrdiff_t shapes = 0;
       double sum = 0;
       for (const double ns : known.times.times_ns)
         if (std::isfinite(ns)) ++shapes, sum += std::log(ns);
-      return std::pair(-shapes, sum);
+      return std::tuple(!known.takes_every_shape, -shapes, sum);
     };
     return static_cast<std::size_t>(std::ranges::min_element(known_, {}, rank) - known_.begin());
   }

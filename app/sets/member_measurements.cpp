@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "agent/evaluate_one.h"
@@ -23,6 +24,12 @@ constexpr std::uint64_t kMemberStream = 17;
 constexpr auto kTimeOfShape = std::chrono::seconds(60);
 
 constexpr double kNotTaken = std::numeric_limits<double>::infinity();
+
+std::vector<Workload> at(const std::vector<Workload>& workloads, const std::vector<std::size_t>& chosen) {
+  std::vector<Workload> some;
+  for (const std::size_t i : chosen) some.push_back(workloads[i]);
+  return some;
+}
 
 SearchRecord record_of(const SearchRun& run, RowId set) {
   SearchRecord record;
@@ -94,7 +101,16 @@ void MemberMeasurements::build(const std::vector<Candidate>& candidates) {
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
                                                     const std::vector<Workload>& workloads,
                                                     TimeQuality quality) {
-  std::vector<std::string> taken = taken_by({&candidate}, workloads);
+  std::vector<std::size_t> all(workloads.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return time(candidate, workloads, all, quality);
+}
+
+std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,
+                                                    const std::vector<Workload>& workloads,
+                                                    const std::vector<std::size_t>& chosen,
+                                                    TimeQuality quality) {
+  std::vector<std::string> taken = taken_by({&candidate}, at(workloads, chosen));
   if (taken.empty())
     return MemberTimes{.variant = 0, .outcome = {}, .times_ns = std::vector(workloads.size(), kNotTaken)};
   EvaluationRequest request =
@@ -133,9 +149,7 @@ std::optional<MemberTimes> MemberMeasurements::time_in_turns(const Candidate& ca
                                                              const Candidate& other, RowId other_variant,
                                                              const std::vector<Workload>& workloads,
                                                              const std::vector<std::size_t>& chosen) {
-  std::vector<Workload> asked;
-  for (const std::size_t i : chosen) asked.push_back(workloads[i]);
-  std::vector<std::string> taken = taken_by({&candidate, &other}, asked);
+  std::vector<std::string> taken = taken_by({&candidate, &other}, at(workloads, chosen));
   if (taken.empty()) return std::nullopt;
   EvaluationRequest request =
       request_of(candidate, timed_problem_of(workloads), std::move(taken), Depth::time);

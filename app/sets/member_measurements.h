@@ -54,6 +54,10 @@ class MemberMeasurements {
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
                                                 const std::vector<Workload>& workloads, TimeQuality quality);
+  /// The same on the chosen ones of the workloads; on the others the times are infinite.
+  [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
+                                                const std::vector<Workload>& workloads,
+                                                const std::vector<std::size_t>& chosen, TimeQuality quality);
   /// Timed in turns with another one, on a GPU, on the chosen ones of the workloads: `times_ns` are its times over those
   /// of the other, by workload, where both take it. Nothing as above. @param other has passed on all that it takes
   [[nodiscard]] std::optional<MemberTimes> time_in_turns(const Candidate& candidate, const Candidate& other,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the budgets of a set are shared by its shapes, and what its searches have spent together.
+// How the budgets of a set are shared by its shapes, what its searches have spent together, and which shapes are drawn.
 #include "app/sets/shape_tuning.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "app/sets/drawn_shapes.h"
 
@@ -78,10 +79,23 @@ TEST_CASE("shapes are drawn as many as there is time for, and some where there i
   };
   CHECK(on(DeviceKind::cuda, 4, {}) == 20);
   CHECK(on(DeviceKind::cuda, 60, {}) == 4);
-  CHECK(on(DeviceKind::cuda, 4, 15) == 15);
+  CHECK(on(DeviceKind::cuda, 4, 9) ==
+        13);  // five with the points near the fastest take as long as one with all
+  CHECK(on(DeviceKind::cuda, 4, 15) == 20);
   CHECK(on(DeviceKind::cuda, 4, 0) == 8);
   CHECK(on(DeviceKind::cuda, 1, 0) == 5);
   CHECK(on(DeviceKind::emulator, 4, 0) == 4);
+}
+
+TEST_CASE("on drawn shapes that not every point is timed on, those are whose estimates come near the least") {
+  const double none = std::numeric_limits<double>::infinity();
+  DrawnTimes drawn;
+  drawn.shapes.resize(4);
+  drawn.timed = 1;
+  // The second has a time on shape 2 already, the third does not take shape 3.
+  drawn.times_ns = {{9, none, none, none}, {9, none, 8, none}, {9, none, none, none}};
+  const auto near = near_shapes({{10, 10, 13, 10}, {10, 12.9, 10, 13.1}, {10, 14, 12, none}}, drawn);
+  CHECK(near == std::vector<std::vector<std::size_t>>{{1, 2, 3}, {1}, {2}});
 }
 
 TEST_CASE("money is divided, and a target of all shapes is no target of one") {
