@@ -22,7 +22,7 @@
     {"BM": 256, "BN": 192, "SIDE_BY_SIDE": 1, "STAGES": 3},
     {"BM": 256, "BN": 192, "STAGES": 3, "CLUSTER": 1},
     {"BN": 96, "SIDE_BY_SIDE": 1, "STAGES": 6},
-    {"BM": 192, "BN": 176, "CONSUMERS": 3, "STAGES": 3},
+    {"BM": 192, "BN": 176, "CONSUMERS": 3, "STAGES": 3, "SIDE_BY_SIDE": 1},
     {"BM": 192, "BN": 128, "PINGPONG": 1, "CLUSTER": 1},
     {"BM": 192, "BN": 128, "PINGPONG": 1, "SIDE_BY_SIDE": 1},
     {"BM": 64, "BN": 128, "PINGPONG": 1, "STAGES": 8, "CLUSTER": 1},
