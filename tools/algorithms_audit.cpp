@@ -51,6 +51,8 @@ void add_audit_flags(CLI::App& app, AuditFlags& flags) {
       ->group("Main");  // where others have it, it records a model
   app.add_flag("--formulas", flags.formulas,
                "compare the formulas with the reference's work, and try no mutation");
+  app.add_flag("--every-comparison", flags.options.every_comparison,
+               "try a declared mutation on every workload and distribution: how firmly it is rejected");
   app.add_flag("--json", flags.json, "print JSON");
 }
 

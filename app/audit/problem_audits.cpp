@@ -119,9 +119,11 @@ ProblemAudit audit_on(const std::shared_ptr<const ProblemInstance>& problem, con
                       const Config& config, const AuditOptions& options) {
   runtime::EvaluatorOptions evaluator = evaluator_options(target, config);
   evaluator.on_wait = options.on_wait;
-  ProblemAudit audit = runtime::audit_problem(
-      evaluator, source_assembler(), target.device.value(),
-      {.problem = problem, .workloads = workload_names(*problem, options), .seed = options.seed});
+  ProblemAudit audit = runtime::audit_problem(evaluator, source_assembler(), target.device.value(),
+                                              {.problem = problem,
+                                               .workloads = workload_names(*problem, options),
+                                               .seed = options.seed,
+                                               .every_comparison = options.every_comparison});
   if (audit.passed() && target.kind == DeviceKind::emulator)
     std::ranges::move(formulas_of(*problem, target, config, options), std::back_inserter(audit.findings));
   return audit;

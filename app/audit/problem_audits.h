@@ -28,6 +28,7 @@ void write_audit_record(const std::filesystem::path& folder, bool formulas);
 struct AuditOptions {
   std::vector<std::string> workloads;  ///< names; empty: those of tier emulator
   std::uint64_t seed = 1;
+  bool every_comparison = false;          ///< of runtime::AuditRequest
   runtime::OnEvaluatorWait on_wait = {};  ///< of EvaluatorOptions
 };
 /// Audits on target's device; on the CPU device formulas, too (formula_audit.h). Nothing is stored. Blocks. Throws Error

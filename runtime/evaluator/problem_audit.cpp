@@ -185,7 +185,8 @@ class Audit {
     return finding;
   }
 
-  /// A check of a candidate ends at its first failure, so every workload and distribution is asked for alone.
+  /// A check of a candidate ends at its first failure, so every workload and distribution is asked for alone; no more of
+  /// them than it takes, as most of an audit's time is here.
   AuditFinding try_declared(const Mutation& mutation, const StandIn& stand_in) {
     AuditFinding finding{.kind = AuditKind::declared,
                          .name = mutation.name,
@@ -193,9 +194,15 @@ class Audit {
                          .tensor = {},
                          .evidence = {}};
     std::set<std::string, std::less<>> rejected_under;
+    const auto decided = [&](const std::string& distribution) {
+      return !request_.every_comparison && !rejected_under.empty() &&
+             (rejected_under.contains(distribution) ||
+              std::ranges::find(mutation.fails_on, distribution) == mutation.fails_on.end());
+    };
     const DeviceTask all = task(stand_in, "");
     for (const WorkloadTask& workload : all.workloads) {
       for (const std::string& distribution : workload.distributions) {
+        if (decided(distribution)) continue;
         DeviceTask one = all;
         one.workloads = {workload};
         one.workloads.front().distributions = {distribution};

@@ -15,6 +15,7 @@ struct AuditRequest {
   std::shared_ptr<const ProblemInstance> problem;
   std::vector<std::string> workloads;  ///< names; checked with every distribution
   std::uint64_t seed = 0;
+  bool every_comparison = false;  ///< of a declared mutation, although those before have rejected it
 };
 
 /// Puts the twin and every mutation through the checks of candidates (docs/checking.md, Audit). Where

@@ -247,6 +247,33 @@ TEST_CASE("a problem of one's own is audited at its first use, and again when it
   CHECK(box.run(generate_from(box, problem)).err.find(note) != std::string::npos);
 }
 
+TEST_CASE(
+    "a mutation is tried until it is rejected, under each distribution that it names, or on everything") {
+  Sandbox box;
+  const auto finding = [&](const fs::path& problem, std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"algorithms", "audit", "--problem", problem.string(), "--device", "emulator",
+                                 "--dtype", "float32", "--json"});
+    const ProgramResult result = box.run(flags);
+    INFO(result.out << result.err);
+    REQUIRE(result.exit_code == 0);
+    const Json audit = parse_json(result.out).at(0);
+    for (const Json& one : audit["findings"])
+      if (one["mutation"] == "no_b") return one;
+    return Json();
+  };
+  const fs::path plain = own_problem(box, [](Json&) {});
+  CHECK(finding(plain, {})["checks"] == 1);
+  const Json all = finding(plain, {"--every-comparison"});
+  CHECK(all["checks"] == 15);  // three workloads, five distributions
+  CHECK(all["rejections"] > 1);
+  const fs::path naming = own_problem(box, [](Json& json) {
+    json["mutations"][1]["fails_on"] = {"small", "integers"};
+  });
+  const Json named = finding(naming, {});
+  CHECK(named["checks"] >= 3);  // under the first, and these two
+  CHECK(named["checks"] < 15);
+}
+
 TEST_CASE("checks that reject the reference's own twin, or inputs that hide a mutation, fail the audit") {
   Sandbox box;
   const auto audit = [&](const fs::path& problem) {
