@@ -5,9 +5,11 @@
     "DOUT_STAGES": {"values": [1, 2], "default": 2},
     "HEADS": {"values": [1, 2, 8, 32, 64], "default": 32},
     "EARLY_DQ": {"values": [0, 1], "default": 0},
-    "LAG": {"values": [0, 1], "default": 0}
+    "LAG": {"values": [0, 1], "default": 0},
+    "TOGETHER": {"values": [1, 4, 8, 16], "default": 1}
   },
-  "starts": [{"QUERIES": 112, "EARLY_DQ": 1}, {"LAG": 1}, {"QUERIES": 112, "EARLY_DQ": 1, "LAG": 1}, {"QUERIES": 112}],
+  "starts": [{"QUERIES": 112}, {"TOGETHER": 4}, {"QUERIES": 112, "TOGETHER": 4}, {"TOGETHER": 16}, {"LAG": 1}, {"TOGETHER": 8},
+             {"QUERIES": 112, "EARLY_DQ": 1}, {"QUERIES": 112, "EARLY_DQ": 1, "LAG": 1}],
   "constraints": [
     "ARCH == 90",
     "D <= 128",
@@ -68,6 +70,13 @@
 // `sums`, and is one bulk addition, of the first keys a store. Blocks add in the order of their keys, which a word in
 // memory for each tile lets through, so that the bytes are always the same. Two warps add, every other step each: one
 // waits until its addition can be seen, about a microsecond, while the other waits for the turn of the next.
+//
+// Blocks of a head that run at the same time read the same queries and add to the same sums at the same time: apart from
+// each other they are a tenth slower. With a causal mask each has some tiles more than the next, and in the order of tiles
+// the next would wait for it. So TOGETHER of them take the tiles that all of them have first and then what is their own,
+// each ending earlier than the one before; those that follow, one after the other, take their own first, and then they are
+// together again and end at the same time.
+//
 // The sums of a tile are brought into rows and rounded when its last keys have been added: with a causal mask these are
 // of another block for every tile or two, and a warp of it does that meanwhile; without one they would all be of the
 // last block of a head, and one more launch does it.
@@ -93,6 +102,7 @@ constexpr int DOUT_STAGES = 2;
 constexpr int HEADS = 32;
 constexpr int EARLY_DQ = 0;
 constexpr int LAG = 0;
+constexpr int TOGETHER = 1;
 constexpr int D = 128;
 constexpr bool CAUSAL = false;
 using scalar_t = __nv_bfloat16;
@@ -146,36 +156,58 @@ __device__ void init_barriers(u32 shared) {
 
 struct Walk {
   Seen seen;
-  int share, head, rank, first, tiles, first_tile;  // rank: among the blocks of a head
+  int share, head, rank, first, tiles, blocks;  // rank: among the `blocks` blocks of a head, by their keys
+  int first_tile, common_tile;                  // common: from here on with those that it goes together with
+  bool own_last;
 
   __device__ Walk(int share_, int queries, int keys)
-      : seen{queries, keys}, share(share_), tiles((queries + QUERIES - 1) / QUERIES) {
-    const int blocks = (keys + KEYS - 1) / KEYS, heads = gridDim.x / blocks, index = blockIdx.x;
+      : seen{queries, keys}, share(share_), tiles((queries + QUERIES - 1) / QUERIES), blocks((keys + KEYS - 1) / KEYS) {
+    const int heads = gridDim.x / blocks, index = blockIdx.x;
     const int first_head = index / (HEADS * blocks) * HEADS, together = min(HEADS, heads - first_head);
     head = first_head + (index - first_head * blocks) % together;
     rank = (index - first_head * blocks) / together;  // the first keys, which most queries see, begin
     first = rank * KEYS;
-    first_tile = (CAUSAL ? max(first - seen.position(0), 0) : 0) / QUERIES;
+    first_tile = tile_of(rank);
+    common_tile = min(tile_of(last_together(rank)), tiles);
+    own_last = rank / TOGETHER % 2 == 0;
+  }
+  // The first tile of queries that see keys of a rank.
+  __device__ __forceinline__ int tile_of(int of) const {
+    return (CAUSAL ? max(of * KEYS - seen.position(0), 0) : 0) / QUERIES;
+  }
+  __device__ __forceinline__ int last_together(int of) const {
+    return min(of / TOGETHER * TOGETHER + TOGETHER, blocks) - 1;
   }
   __device__ int steps() const { return (tiles - first_tile) * share; }
-  // Whether no block after this one has keys that queries of a tile see.
-  __device__ __forceinline__ bool ends(int tile) const {
-    return (seen.end(min(tile * QUERIES + QUERIES, seen.queries) - 1) - 1) / KEYS == rank;
+  // Whether no keys after those of a rank are seen by queries of a tile.
+  __device__ __forceinline__ bool ends(int tile, int of) const {
+    return (seen.end(min(tile * QUERIES + QUERIES, seen.queries) - 1) - 1) / KEYS == of;
   }
 };
 
 // Where in the walk a step is, and its stages of shared memory.
 struct Step {
-  int number = 0, tile, index;  // index: of the tile among those of all heads
+  int number = 0, tile, share = 0, index;  // share: of the heads; index: of the tile among those of all heads
+  bool own;                                // tiles before those that are walked together, backwards
   __device__ explicit Step(const Walk& walk)
-      : tile(walk.first_tile), index(walk.head * walk.share * walk.tiles + walk.first_tile) {}
+      : own(walk.common_tile > walk.first_tile && (!walk.own_last || walk.common_tile == walk.tiles)) {
+    tile = walk.common_tile - own;
+    index = walk.head * walk.share * walk.tiles + tile;
+  }
   __device__ __forceinline__ void advance(const Walk& walk) {
     ++number;
-    ++index;
-    if (++tile == walk.tiles) {
-      tile = walk.first_tile;
-      index += walk.first_tile;
+    if (own) {
+      if (++share == walk.share) {
+        share = 0;
+        own = --tile >= walk.first_tile;
+        if (!own) tile = walk.common_tile;
+      }
+    } else if (++tile == walk.tiles) {
+      own = ++share == walk.share;
+      tile = walk.common_tile - own;
+      if (own) share = 0;
     }
+    index = (walk.head * walk.share + share) * walk.tiles + tile;
   }
   __device__ __forceinline__ u32 q() const { return number % Q_STAGES; }
   __device__ __forceinline__ u32 q_parity() const { return number / Q_STAGES % 2; }
@@ -403,31 +435,42 @@ __device__ __forceinline__ void clear_unseen(scalar_t* to, int queries) {
   }
 }
 
-// Tiles whose last keys are the block's, the first of its walk. All lanes.
+// Tiles whose last keys are of a rank, of one head. All lanes.
+__device__ __forceinline__ void round_tiles_of(const Walk& walk, int rank, int head, u32 shared, const float* sums,
+                                               const u32* turns, scalar_t* lines) {
+  const int queries = walk.seen.queries;
+#pragma unroll 1
+  for (int tile = walk.tile_of(rank); tile < walk.tiles && walk.ends(tile, rank); ++tile) {
+    if (threadIdx.x % 32 == 0) wait_turn(turns + head * walk.tiles + tile, rank + 1);
+#pragma unroll 1
+    for (u32 group = 0; group < GROUPS; ++group) {
+      __syncwarp();  // the sums before were read
+      if (threadIdx.x % 32 == 0) {
+        ak::barrier_expect(shared + ROUND_FULL, ROUND_BYTES);
+        const long long from = static_cast<long long>(head * walk.tiles + tile) * GROUPS + group;
+        ak::bulk_load(shared + ROUND_AT, sums + from * (ROUND_BYTES / 4), ROUND_BYTES, shared + ROUND_FULL);
+      }
+      ak::barrier_wait(shared + ROUND_FULL, group);  // a tile is two phases
+      const int query = tile * QUERIES + (D == 128 ? 0 : group * DQ_COLUMNS);
+      round_group(shared, group, lines + query * D, queries - query);
+    }
+  }
+}
+
+// Those whose last keys are the block's. Where its walk ends with them, the block that follows it in its place does so.
 __device__ __forceinline__ void round_tiles(const Walk& walk, u32 shared, const float* sums, const u32* turns,
                                             scalar_t* dq) {
-  const int queries = walk.seen.queries;
+  const auto later = [&](int rank) {
+    return rank / TOGETHER % 2 == 0 && rank != walk.last_together(rank) && rank + TOGETHER < walk.blocks;
+  };
 #pragma unroll 1
   for (int i = 0; i < walk.share; ++i) {
     const int head = walk.head * walk.share + i;
-    scalar_t* lines = dq + static_cast<long long>(head) * queries * D;
+    scalar_t* lines = dq + static_cast<long long>(head) * walk.seen.queries * D;
     if (walk.rank == 0) clear_unseen(lines, walk.first_tile * QUERIES);
-#pragma unroll 1
-    for (int tile = walk.first_tile; tile < walk.tiles && walk.ends(tile); ++tile) {
-      if (threadIdx.x % 32 == 0) wait_turn(turns + head * walk.tiles + tile, walk.rank + 1);
-#pragma unroll 1
-      for (u32 group = 0; group < GROUPS; ++group) {
-        __syncwarp();  // the sums before were read
-        if (threadIdx.x % 32 == 0) {
-          ak::barrier_expect(shared + ROUND_FULL, ROUND_BYTES);
-          const long long from = static_cast<long long>(head * walk.tiles + tile) * GROUPS + group;
-          ak::bulk_load(shared + ROUND_AT, sums + from * (ROUND_BYTES / 4), ROUND_BYTES, shared + ROUND_FULL);
-        }
-        ak::barrier_wait(shared + ROUND_FULL, group);  // a tile is two phases
-        const int query = tile * QUERIES + (D == 128 ? 0 : group * DQ_COLUMNS);
-        round_group(shared, group, lines + query * D, queries - query);
-      }
-    }
+    if (walk.rank >= TOGETHER && later(walk.rank - TOGETHER))
+      round_tiles_of(walk, walk.rank - TOGETHER, head, shared, sums, turns, lines);
+    if (!later(walk.rank)) round_tiles_of(walk, walk.rank, head, shared, sums, turns, lines);
   }
 }
 
