@@ -75,7 +75,8 @@ class Proposals {
   [[nodiscard]] std::optional<Proposal> first_or_next();
   [[nodiscard]] std::optional<TunableValues> ask(TemplateSearch& search);
 
-  void add_first_point(const FirstPoint& first);
+  /// False where it is there, or none of the space.
+  bool add_first_point(const FirstPoint& first);
   void add_starts();
   [[nodiscard]] bool has_point(std::size_t template_index, const TunableValues& point) const;
   std::vector<std::string> append(Candidate candidate);

@@ -6,7 +6,7 @@
 
 Points of gemm that one H200 timed on 80 drawn shapes (experiments/results/2026-11-27_h200_gemm_points and _wide) stand for candidates.
 Of the shapes 25 are left out, some of the others are learned from: estimates of the templates' time terms are fitted to them, members are
-chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 24. The loss is that of the member of the
+chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 32 (24 for the records set_members and set_estimates). The loss is that of the member of the
 least estimate to the best candidate, on the shapes learned from (`guessed` 0), or on these and on as many shapes as `guessed` says, where
 estimates stand for times. With `near` shapes more, these are learned from by the points alone whose estimates are there within `factor` of
 the least (app/sets/drawn_shapes.cpp). Columns: candidates (starts: those of the templates; all: 152 points), learned, guessed, towards_mean

@@ -139,6 +139,8 @@ def choose_params(problem, given):
         choices = spec.get("choices")
         if choices and spec["type"] != "boolean" and value not in choices:
             raise ValueError(f"{name}={value}: expected one of {choices}")
+        if "minimum" in spec and value < spec["minimum"] or "maximum" in spec and value > spec["maximum"]:
+            raise ValueError(f"{name}={value}: expected {spec.get('minimum', '')} to {spec.get('maximum', '')}")
         chosen[name] = value
     return chosen
 

@@ -22,8 +22,8 @@ constexpr std::size_t kDrawnOnCpuDevice = 4;
 constexpr std::size_t kDrawnOfShape = 5;
 // However little time is left: an estimate has three to five factors (chosen). On so many all points are timed.
 constexpr std::size_t kLeastDrawn = 8;
-// Estimates above this many times the least are hardly wrong by so much: by cross-validation 1.2 costs a percent, and 1.5 gains
-// nothing (experiments/results/2026-11-28_near_points).
+// Estimates above this many times the least are hardly wrong by so much: by cross-validation 1.2 costs half a percent to one, and
+// 1.5 gains a third at most (experiments/results/2026-11-28_near_points).
 constexpr double kNear = 1.3;
 // So many shapes with the points near the least take as long as one with all (as there: a sixth of the points).
 constexpr std::size_t kNearShapesOfOne = 5;
@@ -42,19 +42,36 @@ std::vector<Workload> draw(const MemberMeasurements& measurements, const Problem
   return drawn;
 }
 
-/// On the chosen ones; infinite elsewhere, and where there is no answer.
-std::vector<double> times_of(MemberMeasurements& measurements, const Candidate& candidate,
-                             const std::vector<Workload>& shapes, const std::vector<std::size_t>& chosen) {
-  const auto answer = measurements.time(candidate, shapes, chosen, TimeQuality::coarse);
-  if (!answer || answer->times_ns.size() != shapes.size()) return std::vector(shapes.size(), kNotTimed);
-  return answer->times_ns;
+/// A point on the chosen ones of the shapes.
+void time_point(MemberMeasurements& measurements, const std::vector<Candidate>& points, std::size_t i,
+                const std::vector<std::size_t>& chosen, DrawnTimes& drawn) {
+  const auto answer = measurements.time(points[i], drawn.shapes, chosen, TimeQuality::coarse);
+  if (!answer || answer->times_ns.size() != drawn.shapes.size()) return;
+  if (info(answer->outcome.status).candidate_fault)
+    drawn.faults[i] = fmt::format("{}: {}", to_string(answer->outcome.status), answer->outcome.message);
+  else
+    for (const std::size_t shape : chosen) drawn.times_ns[i][shape] = answer->times_ns[shape];
 }
 
 std::vector<double> least_of(const std::vector<std::vector<double>>& by_point) {
   std::vector<double> least(by_point.front().size(), kNotTimed);
   for (const std::vector<double>& ns : by_point)
-    for (std::size_t shape = 0; shape < ns.size(); ++shape) least[shape] = std::min(least[shape], ns[shape]);
+    for (std::size_t shape = 0; shape < ns.size(); ++shape)
+      if (ns[shape] > 0) least[shape] = std::min(least[shape], ns[shape]);
   return least;
+}
+
+/// Without the last shapes, where points have more times to take than that.
+void keep_in_time(std::vector<std::vector<std::size_t>>& near, DrawnTimes& drawn, std::size_t most_times) {
+  std::vector<std::size_t> of_shape(drawn.shapes.size(), 0);
+  for (const std::vector<std::size_t>& shapes : near)
+    for (const std::size_t shape : shapes) ++of_shape[shape];
+  std::size_t kept = drawn.timed;
+  for (std::size_t times = 0; kept < of_shape.size() && (times += of_shape[kept]) <= most_times;) ++kept;
+  drawn.shapes.resize(kept);
+  for (std::vector<double>& times_ns : drawn.times_ns) times_ns.resize(kept);
+  for (std::vector<std::size_t>& shapes : near)
+    std::erase_if(shapes, [&](std::size_t shape) { return shape >= kept; });
 }
 
 }  // namespace
@@ -83,13 +100,17 @@ DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance
     return drawn;
   }
   drawn.timed = std::min(shapes.size(), kLeastDrawn);
+  drawn.shapes = std::move(shapes);
+  drawn.times_ns.assign(points.size(), std::vector(drawn.shapes.size(), kNotTimed));
+  drawn.times_ns[base] = times->times_ns;
+  drawn.faults.resize(points.size());
   std::vector<std::size_t> first(drawn.timed);
   std::iota(first.begin(), first.end(), std::size_t{0});
   for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i == base) continue;
     go_on();
-    drawn.times_ns.push_back(i == base ? times->times_ns : times_of(measurements, points[i], shapes, first));
+    time_point(measurements, points, i, first, drawn);
   }
-  drawn.shapes = std::move(shapes);
   return drawn;
 }
 
@@ -99,21 +120,22 @@ std::vector<std::vector<std::size_t>> near_shapes(const std::vector<std::vector<
   std::vector<std::vector<std::size_t>> near(estimated_ns.size());
   for (std::size_t i = 0; i < estimated_ns.size(); ++i)
     for (std::size_t shape = drawn.timed; shape < drawn.shapes.size(); ++shape)
-      if (!std::isfinite(drawn.times_ns[i][shape]) && std::isfinite(estimated_ns[i][shape]) &&
-          estimated_ns[i][shape] <= kNear * least_ns[shape])
+      if (drawn.faults[i].empty() && !std::isfinite(drawn.times_ns[i][shape]) &&
+          std::isfinite(estimated_ns[i][shape]) && estimated_ns[i][shape] <= kNear * least_ns[shape])
         near[i].push_back(shape);
   return near;
 }
 
 void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
-               const std::vector<std::vector<double>>& estimated_ns, DrawnTimes& drawn,
-               const std::function<void()>& go_on) {
-  const std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, drawn);
+               const std::vector<std::vector<double>>& estimated_ns, const Drawing& drawing,
+               DrawnTimes& drawn, const std::function<void()>& go_on) {
+  std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, drawn);
+  if (drawing.most)
+    keep_in_time(near, drawn, points.size() * (*drawing.most - std::min(*drawing.most, drawn.timed)));
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (near[i].empty()) continue;
     go_on();
-    const std::vector<double> times_ns = times_of(measurements, points[i], drawn.shapes, near[i]);
-    for (const std::size_t shape : near[i]) drawn.times_ns[i][shape] = times_ns[shape];
+    time_point(measurements, points, i, near[i], drawn);
   }
 }
 

@@ -16,13 +16,14 @@ struct DrawnTimes {
   std::vector<Workload> shapes;               ///< empty where there are none
   std::size_t timed = 0;                      ///< so many, the first, were asked of every point
   std::vector<std::vector<double>> times_ns;  ///< by point and shape; infinite where it was not timed
+  std::vector<std::string> faults;            ///< by point: how it was wrong on one of them, else empty
   std::string note;                           ///< why there are none, where that is worth saying
 };
 
 struct Drawing {
   std::uint64_t seed = 0;
-  std::optional<std::size_t>
-      most;  ///< shapes that there is time for with all points; some are drawn all the same
+  /// Shapes that there is time for with all points; some are drawn all the same.
+  std::optional<std::size_t> most;
 };
 
 /// How many shapes are drawn next to `timed` ones.
@@ -37,16 +38,17 @@ struct Drawing {
                                        const std::vector<Candidate>& points, std::size_t base,
                                        const Drawing& drawing, const std::function<void()>& go_on);
 
-/// By point, of the shapes that not every point was timed on, those on which its estimate comes near the least and which
-/// it has no time on: on a GPU a sixth of all, which tells as much of a shape as all of them
+/// By point, of the shapes that not every point was timed on, those on which its estimate comes near the least, or says
+/// nothing, and which it has no time on. Of 152 points of gemm these are a sixth, and tell as much of a shape as all of them
 /// (experiments/results/2026-11-28_near_points).
-/// @param estimated_ns by point and shape of `drawn`; infinite where it does not take one
+/// @param estimated_ns by point and shape of `drawn`; infinite where it does not take one, 0 where nothing is known
 [[nodiscard]] std::vector<std::vector<std::size_t>> near_shapes(
     const std::vector<std::vector<double>>& estimated_ns, const DrawnTimes& drawn);
 
-/// Times the points on their near_shapes().
+/// Times the points on their near_shapes(). Of kernels that are all alike these are most points, so that there is time for
+/// fewer shapes: what is left over is taken out of `drawn`.
 void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
-               const std::vector<std::vector<double>>& estimated_ns, DrawnTimes& drawn,
-               const std::function<void()>& go_on);
+               const std::vector<std::vector<double>>& estimated_ns, const Drawing& drawing,
+               DrawnTimes& drawn, const std::function<void()>& go_on);
 
 }  // namespace ak::app

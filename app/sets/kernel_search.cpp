@@ -92,8 +92,8 @@ class SetMaking {
     if (!run_.quiet) print_stderr("{}\n", line);
   }
 
-  /// The starts of the templates, too: they were chosen to be fast on many shapes together, where what is tuned here is
-  /// fast on those asked for. Not on the CPU device, whose costs they were not chosen by.
+  /// The starts of the templates, too: they were chosen for many shapes together, where what is tuned here is fast on
+  /// those asked for. Not on the CPU device, whose costs they were not chosen by.
   [[nodiscard]] std::vector<Candidate> with_starts(std::vector<Candidate> candidates,
                                                    const MemberMeasurements& measurements) const {
     if (measurements.device().kind != DeviceKind::cuda || !run_.tune) return candidates;
@@ -110,9 +110,9 @@ class SetMaking {
 
   /// Every candidate on every timed shape.
   void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
-    const auto began = std::chrono::steady_clock::now();
     measurements.build(candidates);
     go_on();
+    const auto began = std::chrono::steady_clock::now();
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
@@ -142,9 +142,9 @@ class SetMaking {
   void measure_on_drawn(MemberMeasurements& measurements) {
     std::vector<Candidate> points;
     for (const KnownCandidate& one : known_) points.push_back(one.candidate);
+    const Drawing drawing{.seed = agent::derive_seed(seed_, kDrawnStream), .most = most_drawn()};
     DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
-                                     {.seed = agent::derive_seed(seed_, kDrawnStream), .most = most_drawn()},
-                                     [&] { go_on(); });
+                                     drawing, [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
     if (drawn.shapes.empty()) return;
     keep(drawn);
@@ -154,11 +154,13 @@ class SetMaking {
       for (const KnownCandidate& one : known_)
         estimated_ns.emplace_back(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(shapes_.size()),
                                   one.estimated_ns.end());
-      time_near(measurements, points, estimated_ns, drawn, [&] { go_on(); });
+      time_near(measurements, points, estimated_ns, drawing, drawn, [&] { go_on(); });
       keep(drawn);
     }
-    tell(fmt::format("{} points timed on {} drawn shapes, those near the fastest on {} more", known_.size(),
-                     drawn.timed, drawn.shapes.size() - drawn.timed));
+    const std::size_t more = drawn.shapes.size() - drawn.timed;
+    tell(fmt::format("{} points timed on {} drawn shapes{}", points.size(), drawn.timed,
+                     more == 0 ? "" : fmt::format(", those near the fastest on {} more", more)));
+    leave_out_wrong(drawn);
     // On the CPU device four shapes are drawn: too few for what estimates say of others.
     if (measurements.device().kind == DeviceKind::cuda)
       guessed_ = codegen::sample_to_time(*run_.problem, DeviceKind::cuda, kGuessedShapes,
@@ -170,39 +172,62 @@ class SetMaking {
     for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = drawn.times_ns[i];
   }
 
-  /// Without those that the widest fallback has no time on: a set of it alone has to be possible, also after points were
-  /// left out.
-  void keep_drawn_that_are_taken() {
-    if (drawn_.empty()) return;
-    const auto widest = std::ranges::max_element(known_, {}, [](const KnownCandidate& one) {
-      const auto is_timed = [](double ns) { return std::isfinite(ns); };
-      return one.takes_every_shape ? std::ranges::count_if(one.drawn_ns, is_timed) : -1;
-    });
-    keep_shapes_of(
-        *widest, drawn_, [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
-  }
-
-  /// A fallback has to have an estimate on each. No time is 0: such a sum lacks a term that no timed shape has.
-  void keep_guessed_with_estimates() {
-    for (std::size_t shape = guessed_.size(); shape-- > 0;) {
-      const std::size_t place = shapes_.size() + drawn_.size() + shape;
-      const auto says_nothing = [&](const KnownCandidate& one) {
-        const double ns = one.estimated_ns[place];
-        return ns <= 0 || (one.takes_every_shape && !std::isfinite(ns));
-      };
-      if (std::ranges::none_of(known_, says_nothing)) continue;
-      guessed_.erase(guessed_.begin() + static_cast<std::ptrdiff_t>(shape));
-      for (KnownCandidate& one : known_)
-        one.estimated_ns.erase(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(place));
+  void leave_out_wrong(const DrawnTimes& drawn) {
+    for (std::size_t i = known_.size(); i-- > 0;) {
+      if (drawn.faults[i].empty()) continue;
+      report_.notes.push_back(fmt::format("{} is no member: on a drawn shape it ended as {}",
+                                          codegen::point_text(known_[i].candidate), drawn.faults[i]));
+      known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
-  /// Without the shapes that `one` has no time on, for all candidates; which they were. @param times of a candidate
-  template <class Times>
-  std::vector<Workload> keep_shapes_of(KnownCandidate& one, std::vector<Workload>& shapes, Times times) {
+  /// Without those that the widest fallback does not take: a set of it alone has to be possible, also after points were
+  /// left out.
+  void keep_drawn_that_are_taken(const MemberMeasurements& measurements) {
+    if (drawn_.empty()) return;
+    const auto takes = [&](const KnownCandidate& one, const Workload& shape) {
+      return measurements.takes(one.candidate, shape.axes);
+    };
+    const auto widest = std::ranges::max_element(known_, {}, [&](const KnownCandidate& one) {
+      const auto taken =
+          std::ranges::count_if(drawn_, [&](const Workload& shape) { return takes(one, shape); });
+      return one.takes_every_shape ? taken : -1;
+    });
+    keep_shapes(
+        drawn_, [&](std::size_t shape) { return takes(*widest, drawn_[shape]); },
+        [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
+  }
+
+  /// A fallback has to have an estimate on each, or a time where it was drawn. No time is 0: such a sum lacks a term that no
+  /// timed shape has.
+  void keep_where_estimates_say_something() {
+    const auto known_on = [&](const KnownCandidate& one, std::size_t place) {
+      const double ns = one.estimated_ns[place];
+      return std::isfinite(time_on(one, place)) || (ns > 0 && (std::isfinite(ns) || !one.takes_every_shape));
+    };
+    for (std::size_t place = shape_count(); place-- > shapes_.size();) {
+      const bool guessed = place >= shapes_.size() + drawn_.size();
+      const auto lacks = [&](const KnownCandidate& one) {
+        return (guessed || one.takes_every_shape) && !known_on(one, place);
+      };
+      if (std::ranges::none_of(known_, lacks)) continue;
+      for (KnownCandidate& one : known_) {
+        one.estimated_ns.erase(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(place));
+        if (!guessed)
+          one.drawn_ns.erase(one.drawn_ns.begin() + static_cast<std::ptrdiff_t>(place - shapes_.size()));
+      }
+      std::vector<Workload>& shapes = guessed ? guessed_ : drawn_;
+      const std::size_t before = shapes_.size() + (guessed ? drawn_.size() : 0);
+      shapes.erase(shapes.begin() + static_cast<std::ptrdiff_t>(place - before));
+    }
+  }
+
+  /// Without the shapes that are not to be kept, for all candidates; which they were. @param times of a candidate
+  template <class Keeps, class Times>
+  std::vector<Workload> keep_shapes(std::vector<Workload>& shapes, Keeps keeps, Times times) {
     std::vector<Workload> left_out;
     for (std::size_t shape = shapes.size(); shape-- > 0;) {
-      if (std::isfinite(times(one)[shape])) continue;
+      if (keeps(shape)) continue;
       const auto at = static_cast<std::ptrdiff_t>(shape);
       left_out.push_back(std::move(shapes[shape]));
       shapes.erase(shapes.begin() + at);
@@ -319,8 +344,9 @@ class SetMaking {
     });
     if (widest == known_.end()) return;
     widest->takes_every_shape = true;
-    const auto left_out = keep_shapes_of(
-        *widest, shapes_, [](KnownCandidate & one) -> auto& { return one.times.times_ns; });
+    const auto left_out = keep_shapes(
+        shapes_, [&](std::size_t shape) { return std::isfinite(widest->times.times_ns[shape]); },
+        [](KnownCandidate & one) -> auto& { return one.times.times_ns; });
     for (const Workload& shape : left_out)
       report_.notes.push_back(fmt::format("{} is left out: the fallback does not take it", shape.name));
   }
@@ -330,9 +356,9 @@ class SetMaking {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     for (;;) {
-      keep_drawn_that_are_taken();
+      keep_drawn_that_are_taken(measurements);
       estimate(measurements);
-      keep_guessed_with_estimates();
+      keep_where_estimates_say_something();
       choice_ = choose(limits);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
@@ -450,7 +476,8 @@ class SetMaking {
       for (std::size_t shape = 0; shape < shape_count(); ++shape) times_ns.push_back(time_on(one, shape));
       // Of shapes without an answer nothing better is known.
       for (std::size_t shape = shapes_.size(); shape < times_ns.size(); ++shape)
-        if (!std::isfinite(times_ns[shape])) times_ns[shape] = one.estimated_ns[shape];
+        if (!std::isfinite(times_ns[shape]) && one.estimated_ns[shape] > 0)
+          times_ns[shape] = one.estimated_ns[shape];
       candidates.push_back(
           {.times_ns = std::move(times_ns),
            .estimated_ns = one.estimated_ns,

@@ -89,13 +89,12 @@ std::vector<std::string> MemberMeasurements::taken_by(std::initializer_list<cons
 }
 
 void MemberMeasurements::build(const std::vector<Candidate>& candidates) {
-  for (const Candidate& candidate : candidates) {
-    EvaluationRequest request = request_of(candidate, run_.problem, {}, Depth::build);
-    request.deadline = kTimeOfShape;
-    evaluator_->submit(std::move(request));
-  }
-  for (std::size_t left = candidates.size(); left > 0 && !stop_.load();)
+  std::vector<Ticket> tickets;
+  for (const Candidate& candidate : candidates)
+    tickets.push_back(evaluator_->submit(request_of(candidate, run_.problem, {}, Depth::build)));
+  for (std::size_t left = tickets.size(); left > 0 && !stop_.load();)
     if (evaluator_->wait_any(clock_.now() + agent::kPollInterval)) --left;
+  for (const Ticket ticket : tickets) evaluator_->cancel(ticket);  // those that were not waited for
 }
 
 std::optional<MemberTimes> MemberMeasurements::time(const Candidate& candidate,

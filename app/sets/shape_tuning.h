@@ -37,8 +37,9 @@ struct TunedShapes {
                                       const agent::Progress& spent, std::chrono::milliseconds spent_wall);
 
 /// What the searches of all shapes may use together: a quarter of the time that is left. The rest is for making a set of
-/// what they find: a point more helps one shape, a shape more that all points are timed on helps every shape (of gemm, sets
-/// that learn from 20 and 35 shapes have 0.994 and 1.015 of PyTorch's speed on others).
+/// what they find: a point more helps one shape, a shape more that points are timed on helps every shape (of gemm, sets
+/// that learn from 23 and 49 shapes have 0.998 and 1.009 of PyTorch's speed on others:
+/// experiments/results/2026-11-28_near_points).
 /// @param spent_before of the time, before this process
 [[nodiscard]] agent::Budgets for_searches(agent::Budgets budgets, std::chrono::milliseconds spent_before);
 

@@ -73,6 +73,8 @@ ParamSpec read_param(const std::string& name, const JsonReader& at) {
   param.default_value = read_value(at.member("default"));
   if (!is_allowed(param, param.default_value)) at.member("default").fail("one of the allowed values");
   if (const auto given = at.find("tried")) {
+    if (!param.minimum && !param.maximum)
+      given->fail("a \"minimum\" or a \"maximum\" beside it: choices are all tried");
     for (const JsonReader& item : given->items()) {
       param.tried.push_back(read_value(item));
       if (!is_allowed(param, param.tried.back())) item.fail("one of the allowed values");

@@ -30,8 +30,9 @@ struct SetLimits {
   /// same: estimates are off by more than this.
   double guessed_ratio = 1.01;
   /// Each is more code in one program. By cross-validation over 90 drawn shapes of gemm the best 12 of 102 points have
-  /// 0.98 of PyTorch's speed on shapes never seen, of 16 1.01, of 24 1.02, of 48 1.03
-  /// (experiments/results/2026-11-27_h200_gemm_points_wide).
+  /// 0.98 of PyTorch's speed on shapes never seen, of 16 1.01, of 24 and 32 1.02, of 48 1.03
+  /// (experiments/results/2026-11-27_h200_gemm_points_wide); with more shapes to learn from all 32 are taken
+  /// (2026-11-28_near_points).
   std::size_t max_members = 32;
   std::size_t max_layouts = 1;  ///< copies of prepared weights
 };

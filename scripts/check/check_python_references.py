@@ -38,7 +38,7 @@ def param_sets(problem):
     values = {}
     for name, spec in problem.get("params", {}).items():
         boolean = spec["type"] == "boolean"
-        values[name] = [False, True] if boolean else spec.get("choices") or [spec["default"]]
+        values[name] = [False, True] if boolean else spec.get("choices") or [spec["default"], *spec.get("tried", [])]
     total = 1
     for choices in values.values():
         total *= len(choices)

@@ -53,7 +53,7 @@
     "BM % (64 if PINGPONG else CONSUMERS * 64) == 0",
     "BM // (1 if PINGPONG else CONSUMERS) // 64 * BN <= (256 if CONSUMERS == 1 else 416 if CONSUMERS == 2 else 192)",
     "STAGES * (BM + (round_up(BN, 64) if b_layout == 'row' else BN)) * 128 + CONSUMERS * 16384 + 2048 <= 232448",
-    "PINGPONG + SIDE_BY_SIDE + STREAM_K == 0 and BN % 64 == 0 and BM != 192 or GROUP == 8 and (STAGES == 8 or (STAGES + 1) * (BM + (round_up(BN, 64) if b_layout == 'row' else BN)) * 128 + CONSUMERS * 16384 + 2048 > 232448)"
+    "PINGPONG + SIDE_BY_SIDE + STREAM_K == 0 and BN % 64 == 0 and BM != 192 or GROUP == 8 and (STAGES == 8 or (STAGES + 1) * (BM + round_up(BN, 64)) * 128 + CONSUMERS * 16384 + 2048 > 232448)"
   ],
   "let": {
     "COUNT": "1 if batch == 'none' else B",

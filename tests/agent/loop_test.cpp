@@ -272,6 +272,18 @@ TEST_CASE("the starts of a template come next, each once and where its constrain
   CHECK(row(4).first == "exhaustive");
 }
 
+TEST_CASE("of many starts a search tries the first twelve that its constraints allow") {
+  World world(on_surface);
+  world.device.capabilities_.useful_in_flight = 1;
+  constrain(world.options.templates[0], "X != 5");
+  for (std::int64_t x = 9; x >= 0; --x)
+    for (std::int64_t y = 1; y < 3; ++y)
+      world.options.templates[0].plan.starts.push_back({{"X", x}, {"Y", y}});
+  world.run();
+  const auto started = std::ranges::count(world.store.rows, "start", [](const auto& row) { return row.arm; });
+  CHECK(started == 1 + 12);  // the template's own point, too
+}
+
 TEST_CASE(
     "a resumed search tells every strategy what is known and evaluates the rest and the fastest again") {
   for (const Strategy* entry : strategies()) {

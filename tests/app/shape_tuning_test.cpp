@@ -90,12 +90,17 @@ TEST_CASE("shapes are drawn as many as there is time for, and some where there i
 TEST_CASE("on drawn shapes that not every point is timed on, those are whose estimates come near the least") {
   const double none = std::numeric_limits<double>::infinity();
   DrawnTimes drawn;
-  drawn.shapes.resize(4);
+  drawn.shapes.resize(5);
   drawn.timed = 1;
-  // The second has a time on shape 2 already, the third does not take shape 3.
-  drawn.times_ns = {{9, none, none, none}, {9, none, 8, none}, {9, none, none, none}};
-  const auto near = near_shapes({{10, 10, 13, 10}, {10, 12.9, 10, 13.1}, {10, 14, 12, none}}, drawn);
-  CHECK(near == std::vector<std::vector<std::size_t>>{{1, 2, 3}, {1}, {2}});
+  drawn.faults = {"", "", "", "wrong"};
+  // The second has a time on shape 2 already, the third does not take shape 3 and no answer to shape 0.
+  drawn.times_ns = {
+      {9, none, none, none, none}, {9, none, 8, none, none}, {none, none, none, none, none}, {}};
+  drawn.times_ns[3] = std::vector(5, none);
+  // An estimate of 0 says nothing: whoever has one may be fast.
+  const auto near = near_shapes(
+      {{10, 10, 13, 10, 20}, {10, 12.9, 10, 13.1, 26.1}, {10, 14, 12, none, 0}, {1, 10, 10, 10, 20}}, drawn);
+  CHECK(near == std::vector<std::vector<std::size_t>>{{1, 2, 3, 4}, {1}, {2, 4}, {}});
 }
 
 TEST_CASE("money is divided, and a target of all shapes is no target of one") {

@@ -39,6 +39,7 @@ template <class ELEMENT, int ROWS, int COLUMNS, int CONSUMERS, int STAGES, int C
           bool BATCHED = false>
 struct WgmmaPipeline {
   static_assert(!PINGPONG || CONSUMERS == 2, "two consumers take turns");
+  static_assert(CONSUMERS != 3 || ROWS / 64 / 3 * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) <= 96, "152 registers each");
   using Sum = typename ELEMENT::Sum;
   static constexpr int kColumns = COLUMNS, kConsumers = CONSUMERS, kStages = STAGES, kCluster = CLUSTER;
   static constexpr bool kPingPong = PINGPONG;
@@ -84,8 +85,7 @@ struct WgmmaPipeline {
   }
   static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
 
-  // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums. Of
-  // three consumers each has 96 sums a thread at most.
+  // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
   static constexpr int kKept = kLarge ? 24 : 40;
   static __device__ __forceinline__ void become_producer() {
