@@ -21,6 +21,12 @@ namespace {
 
 constexpr auto kDrainTime = std::chrono::seconds(2);  // cancelled work that ends later is given up
 
+/// What is committed is asked for what it came to: the code, which is most of a result, is in the cache of builds.
+void drop_code(BuildResult& build) {
+  std::string().swap(build.ptx);
+  std::string().swap(build.cubin);
+}
+
 /// One call of run_loop: the parts of a search, and the order in which they have their turn.
 class Run {
  public:
@@ -175,6 +181,7 @@ void Run::commit(Ended& ended) {
                                                   .item = &flight->item,
                                                   .predicted = ended.predicted ? &*ended.predicted : nullptr,
                                                   .origin = exchange_.origin_of(*flight)});
+  if (auto& build = ended.completed.result.build) drop_code(*build);
 }
 
 /// One that belongs to nothing is left over from an earlier run with this evaluator.

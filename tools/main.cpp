@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,6 +27,13 @@ void print_help() {
       "Exit codes: docs/exit_codes.md\n");
 }
 
+/// A process has a thread for each of its workers, and each would have a heap of its own, with what is free in it.
+void share_heaps() {
+#ifdef M_ARENA_MAX  // glibc's
+  ::mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 int run_verb(const std::string& name, const app::Arguments& arguments) {
   const auto known = verbs();
   const auto found = std::ranges::find(known, name, &Verb::name);
@@ -35,8 +43,10 @@ int run_verb(const std::string& name, const app::Arguments& arguments) {
       if (!verb->summary.empty()) names.emplace_back(verb->name);
     refuse_word("verb", name, names);
   }
-  if (name != "worker")
+  if (name != "worker") {
+    share_heaps();
     show_stdout();  // a worker's standard output has kernels' prints, which its parent cleans
+  }
   return (*found)->run(arguments);
 }
 

@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 // SIGKILL acts at once unless the kernel holds the process in a driver call; then it is left to init.
 constexpr std::chrono::milliseconds kReapLimit{10'000};
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+// On the stack of each of many threads.
+constexpr std::size_t kChunkBytes = std::size_t{1} << 14;
 // An answer of a device worker has some thousand values, five levels deep; parsed, a value takes 16 bytes and more.
 constexpr std::size_t kMaxValues = std::size_t{4} << 20;
 constexpr int kMaxNesting = 64;
@@ -232,7 +233,7 @@ bool WorkerProcess::flush_outbox() {
   for (;;) {
     if (sent_ == sending_.size()) {
       const std::lock_guard lock(mutex_);
-      sending_.clear();
+      std::string().swap(sending_);  // with its memory: a task is sent now and then, to many workers
       sent_ = 0;
       if (outbox_.empty()) return true;
       sending_ = std::move(outbox_.front());
@@ -247,7 +248,7 @@ bool WorkerProcess::flush_outbox() {
 }
 
 bool WorkerProcess::read_some() {
-  std::string chunk(kChunkBytes, '\0');
+  std::array<char, kChunkBytes> chunk;
   const ssize_t count = ::recv(socket_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;

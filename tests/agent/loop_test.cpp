@@ -563,6 +563,31 @@ TEST_CASE("an evaluation is committed before anyone learns of it") {
   CHECK(leads > 1);
 }
 
+TEST_CASE("of what was committed a search keeps no machine code") {
+  World world([](const EvaluationRequest& request) {
+    EvaluationResult result = on_surface(request);
+    BuildResult& build = result.build.emplace();
+    build.outcome.status = Status::ok;
+    build.ptx = "of";
+    build.cubin = "a kernel";
+    return result;
+  });
+  const auto check = [](const EvaluationResult& result) {
+    REQUIRE(result.build);
+    CHECK(result.build->outcome.status == Status::ok);
+    CHECK(result.build->ptx.empty());
+    CHECK(result.build->cubin.empty());
+  };
+  world.options.on_new_best = [&](const Completed& best, const PredictedScore*) { check(best.result); };
+  world.options.confirm = false;
+  const LoopResult result = world.run();
+  CHECK(std::ranges::all_of(world.store.rows, &test::VectorStore::Row::has_code));
+  REQUIRE(result.best);
+  check(result.best->result);
+  REQUIRE(result.start);
+  check(result.start->result);
+}
+
 TEST_CASE("requests carry the champion's score, so that slower ones can stop early") {
   World world(on_surface);
   world.device.capabilities_.useful_in_flight = 1;

@@ -57,7 +57,8 @@ StoredEvaluation VectorStore::commit(const EvaluationRecord& record) {
   rows.push_back({record.iteration, record.arm, record.request->candidate.tunables,
                   record.result->outcome.status, std::string(record.asked ? record.asked->member : ""),
                   record.request->candidate.name, record.proposer, record.parents, record.llm_call,
-                  record.hypothesis ? std::optional(*record.hypothesis) : std::nullopt});
+                  record.hypothesis ? std::optional(*record.hypothesis) : std::nullopt,
+                  record.result->build && !record.result->build->cubin.empty()});
   const RowId row = std::ssize(rows);
   return {.variant = 1000 + row, .evaluation = row};
 }

@@ -78,6 +78,7 @@ class VectorStore : public VariantStore {
     std::vector<RowId> parents = {};
     std::optional<RowId> llm_call = {};
     std::optional<Hypothesis> hypothesis = {};
+    bool has_code = false;  ///< of its build
   };
   RowId begin_search(const SearchRecord&, const ProblemInstance&, const DeviceFacts&, const Arch&) override;
   std::vector<KnownPoint> known_points(RowId, const std::string&) override { return known; }

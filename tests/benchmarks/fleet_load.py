@@ -4,13 +4,13 @@
 protocol and answer every evaluation with a recorded result after the time that one takes on a GPU.
 
     fleet_load.py PROGRAM [--workers 64] [--rate 0.3] [--seconds 60] [--strategy exhaustive] [--csv FILE]
-                  [--most-share 0.9] [--most-mb 160]
+                  [--most-share 0.9] [--most-mb 120] [--cache FOLDER]
 
 Everything is built before, so that no compiler runs meanwhile: compilers are processes of their own. Counted is the
 processor time of the search's own process, with all its threads, and its memory. Exit code 1 where that is more of a core,
 or more memory, than --most-share and --most-mb say, or the evaluations do not come as often as asked for. The goal is 5 %
-of a core and 100 MB; experiments/results/2026-11-26_fleet has what was reached. The limits are where one thread does not
-keep up with its workers any more, and half as much memory again as was seen.
+of a core and 100 MB; experiments/results/2026-11-28_controller_memory has what was reached. The limits are where one thread
+does not keep up with its workers any more, and half as much memory again as was seen.
 """
 import argparse
 import csv
@@ -126,14 +126,16 @@ def main():
     parser.add_argument("--strategy", default="exhaustive")
     parser.add_argument("--csv", default="/dev/stdout")
     parser.add_argument("--most-share", type=float, default=0.9)
-    parser.add_argument("--most-mb", type=float, default=160)
+    parser.add_argument("--most-mb", type=float, default=120)
+    parser.add_argument("--cache", type=pathlib.Path, help="keeps what was built, for the next run")
     wanted = parser.parse_args()
     rate = wanted.workers * wanted.rate
     # Those of the beginning, and what two to a worker are in flight.
     evaluations = int(rate * wanted.seconds + 4 * wanted.workers)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        environment = {**os.environ, "ALPHAKERNEL_CONFIG": str(folder / "none.json"), "ALPHAKERNEL_CACHE": str(folder / "cache")}
+        environment = {**os.environ, "ALPHAKERNEL_CONFIG": str(folder / "none.json"),
+                       "ALPHAKERNEL_CACHE": str((wanted.cache or folder / "cache").resolve())}
 
         def search(name, *more):
             return [wanted.program, "generate", *SEARCH, "--strategy", wanted.strategy, "--max-evaluations", str(evaluations),
