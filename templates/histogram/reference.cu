@@ -41,6 +41,8 @@ __global__ void count_keys(const scalar_t* keys, out_t* counts, long long n, lon
     if (key < 0 || key >= bins) key &= 255;
 #elif defined(AK_MUTATION_SIGNED)
     key = static_cast<signed char>(key);
+#elif defined(AK_MUTATION_END_OF_HALF)
+    if (key == bins / 2 - 1) continue;
 #elif defined(AK_MUTATION_ONCE_A_PAIR)
     if (i > 0 && keys[i - 1] == key) continue;
 #endif

@@ -88,6 +88,9 @@ __device__ long long token_of(const Places& places, long long slot, long long to
 }
 
 __device__ real_t stored(real_t x, const float* scale, long long head) {
+#ifdef AK_MUTATION_NO_NAN
+  x = x > -65504 ? x : -65504;
+#endif
   if (scale == nullptr) return x;
 #ifdef AK_MUTATION_ONE_SCALE
   head = 0;
@@ -100,6 +103,9 @@ __device__ real_t stored(real_t x, const float* scale, long long head) {
   x /= static_cast<real_t>(scale[head]);
 #ifdef AK_MUTATION_COARSE_QUOTIENT
   x = static_cast<real_t>(__bfloat162float(__float2bfloat16(static_cast<float>(x))));
+#endif
+#ifdef AK_MUTATION_TIES_AWAY
+  x += x / 4096;  // past the middle, not past the next number that 16 bits hold
 #endif
   return x < -largest ? -largest : x > largest ? largest : x;
 }
@@ -131,6 +137,8 @@ __global__ void append_reference(const scalar_t* k, const scalar_t* v, const cac
     bool written = token >= 0;
 #if defined(AK_MUTATION_ONE_WARP)
     written = written && i < 256;
+#elif defined(AK_MUTATION_ONE_BLOCK)
+    written = written && i < 8192;
 #elif defined(AK_MUTATION_CLEARED)
     if (!written) key = value = 0;
 #endif

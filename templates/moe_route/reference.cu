@@ -41,6 +41,10 @@ __device__ wide_t keep(wide_t sum) {
 
 // Whether expert i with logit x comes before expert j with logit y.
 __device__ bool comes_before(float x, long long i, float y, long long j) {
+#ifdef AK_MUTATION_BY_PROBABILITY
+  x = expf(x);
+  y = expf(y);
+#endif
 #ifdef AK_MUTATION_SIGNED_NAN
   const bool x_nan = x != x && __float_as_int(x) > 0, y_nan = y != y && __float_as_int(y) > 0;
   if (x != x && !x_nan) x = -__int_as_float(0x7f800000);
@@ -72,6 +76,8 @@ __global__ void choose_reference(const scalar_t* logits, out_t_weights* weights,
   const auto read = [&](long long e) { return static_cast<float>(row[e]); };
 #ifdef AK_MUTATION_LAST_EXPERT
   const long long seen = max(k, experts - 1);
+#elif defined(AK_MUTATION_FEW_EXPERTS)
+  const long long seen = min(experts, 512ll);
 #else
   const long long seen = experts;
 #endif
@@ -128,6 +134,13 @@ __global__ void sort_reference(const out_t_ids* ids, out_t_offsets* offsets, out
                                long long pairs, long long experts, long long k) {
   __shared__ long long counts[1024], first[1025];
   const long long e = threadIdx.x;
+#ifdef AK_MUTATION_FEW_PAIRS
+  for (long long p = 1024 + e; p < pairs; p += 1024) {
+    order[p] = static_cast<out_t_order>(p);
+    places[p] = static_cast<out_t_places>(p);
+  }
+  pairs = min(pairs, 1024ll);
+#endif
   counts[e] = 0;
   for (long long p = 0; p < pairs && e < experts; ++p) counts[e] += ids[p] == e;
   __syncthreads();

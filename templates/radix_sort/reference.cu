@@ -56,6 +56,11 @@ __device__ int byte_of(u32 key, int pass) {
 #elif defined(AK_MUTATION_OTHER_DIRECTION)
   descending = !descending;
 #endif
+#if defined(AK_MUTATION_NARROW_DIGITS)
+  key &= ~(1u << 10 | 1u << 21);
+#elif defined(AK_MUTATION_FLOAT_KEYS)
+  key = is_signed ? static_cast<u32>(static_cast<int>(__int2float_rz(static_cast<int>(key)))) : static_cast<u32>(__uint2float_rz(key));
+#endif
   if (is_signed) key ^= 0x80000000u;
   if (descending) key = ~key;
   return key >> (8 * pass) & 255;
@@ -106,6 +111,9 @@ __global__ void give_reference(const u32* keys, const u32* values, const u32* or
   while (first > 0 && ordered[first - 1] == ordered[i]) --first;
   while (last + 1 < n && ordered[last + 1] == ordered[i]) ++last;
   from = first + last - i;
+#elif defined(AK_MUTATION_ACROSS_TILES)
+  if (i == 8191 && i + 1 < n && ordered[i + 1] == ordered[i]) from = i + 1;
+  if (i == 8192 && ordered[i - 1] == ordered[i]) from = i - 1;
 #elif defined(AK_MUTATION_ONCE)
   if (i + 1 < n && ordered[i + 1] != ordered[i]) from = i + 1;
 #endif

@@ -29,6 +29,9 @@ __device__ accum_t read(const scalar_t* x, int i) {
 #ifdef AK_MUTATION_LOW_PRECISION
   value = __uint_as_float(__float_as_uint(value) & 0xfff00000u);  // sign, exponent, 3 bits of mantissa
 #endif
+#ifdef AK_MUTATION_NO_NAN
+  value = fminf(fmaxf(value, -65504.0f), 65504.0f);
+#endif
   return static_cast<accum_t>(value);
 }
 
@@ -36,6 +39,8 @@ template <class Out>
 __global__ void rope_reference(const scalar_t* x, const float* cos_sin, const int* positions, Out* y, int heads) {
 #if defined(AK_MUTATION_FIRST_POSITION)
   const float* table = cos_sin + static_cast<long long>(positions[0]) * ROTARY_DIM;
+#elif defined(AK_MUTATION_SHORT_POSITIONS)
+  const float* table = cos_sin + static_cast<long long>(positions[blockIdx.x] % 1024) * ROTARY_DIM;
 #else
   const float* table = cos_sin + static_cast<long long>(positions[blockIdx.x]) * ROTARY_DIM;
 #endif
@@ -65,6 +70,8 @@ __global__ void rope_reference(const scalar_t* x, const float* cos_sin, const in
     for (int i = ROTARY_DIM + threadIdx.x; i < HEAD_DIM; i += blockDim.x) {
 #ifdef AK_MUTATION_NO_COPY
       y[start + i] = static_cast<Out>(0.0f);
+#elif defined(AK_MUTATION_TURNED_BY_0)
+      y[start + i] = static_cast<Out>(static_cast<float>(x[start + i]) - 0.0f * static_cast<float>(x[start + (i ^ 1)]));
 #else
       y[start + i] = static_cast<Out>(static_cast<float>(x[start + i]));
 #endif

@@ -29,11 +29,14 @@ __device__ accum_t read(const scalar_t* x, long long i) {
 }
 
 __device__ accum_t function(accum_t x) {
+#ifdef AK_MUTATION_NO_NAN
+  x = x > accum_t(-88) ? x : accum_t(-88);
+#endif
 #if defined(AK_MUTATION_OTHER_FUNCTION)
   return x > accum_t(0) ? x : accum_t(0);
-#elif defined(AK_FUNCTION_GELU)
+#elif defined(AK_FUNCTION_GELU) != defined(AK_MUTATION_NEAR_FUNCTION) && !defined(AK_FUNCTION_SILU)
   return x * accum_t(0.5) * erfc(-x * accum_t(0.70710678118654752440));  // erfc: 1 + erf(x) cancels for x < 0
-#elif defined(AK_FUNCTION_GELU_TANH)
+#elif !defined(AK_FUNCTION_SILU)
   // 1 + tanh(u) = 2 / (1 + exp(-2 u)), which does not cancel for u < 0.
   const accum_t u = accum_t(0.79788456080286535588) * (x + accum_t(0.044715) * x * x * x);
   return x / (accum_t(1) + exp(accum_t(-2) * u));

@@ -20,6 +20,12 @@ using accum_t = double;
 using out_t = double;
 #endif
 
+#ifdef AK_DTYPE_FLOAT16
+constexpr float least = 6.103515625e-05f;  // of numbers that are not subnormal
+#else
+constexpr float least = 1.17549435e-38f;
+#endif
+
 // The axis of x, from 0 on, that axis `place` of y is.
 __device__ int axis_of(int place) {
   int digits = PERMUTATION;
@@ -29,7 +35,13 @@ __device__ int axis_of(int place) {
 
 __global__ void permute_reference(const scalar_t* x, out_t* y, long long a, long long b, long long c, long long d,
                                   long long e) {
-  const long long sizes[5] = {a, b, c, d, e}, strides[5] = {b * c * d * e, c * d * e, d * e, e, 1};
+#ifdef AK_MUTATION_SHORT_SIZES
+  const long long kept = 255;
+#else
+  const long long kept = ~0ll;
+#endif
+  const long long sizes[5] = {a & kept, b & kept, c & kept, d & kept, e & kept};
+  const long long strides[5] = {b * c * d * e, c * d * e, d * e, e, 1};
   const long long count = a * strides[0], to = blockIdx.x * 256ll + threadIdx.x;
   if (to >= count) return;
   long long rest = to, from = 0;
@@ -51,7 +63,15 @@ __global__ void permute_reference(const scalar_t* x, out_t* y, long long a, long
 #elif defined(AK_MUTATION_NEIGHBOURS)
   if ((from % e ^ 1) < e) from = from / e * e + (from % e ^ 1);
 #endif
-  out_t value = static_cast<out_t>(static_cast<float>(x[from]));
+  float read = static_cast<float>(x[from]);
+#if defined(AK_MUTATION_TIMES_ZERO)
+  read += 0.0f * read;
+#elif defined(AK_MUTATION_NO_NAN)
+  if (read != read) read = 0.0f;
+#elif defined(AK_MUTATION_FLUSHED)
+  if (fabsf(read) < least) read = 0.0f;
+#endif
+  out_t value = static_cast<out_t>(read);
 #ifdef AK_MUTATION_LAST_TILE
   if (from >= count - 32 * e) value = static_cast<out_t>(0.0f);
 #endif

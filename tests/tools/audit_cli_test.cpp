@@ -62,7 +62,7 @@ const Shipped kShipped[] = {
     {"linear_w8a16", {"float16"}, {"m1_n64_k256", "m5_n129_k131"}},
     {"log_softmax", kSingleAndHalf},
     {"mean_pool_l2norm", {"float32", "bfloat16"}},
-    {"moe_route", {"bfloat16"}, {"t37_e8", "t70_e60", "t5_e128"}},
+    {"moe_route", {"bfloat16"}, {"t37_e8", "t70_e60", "t5_e128", "t2_e1024", "t140_e33"}},
     {"moe_swiglu", {"bfloat16"}, {"t1_k1_e1_h8_i8", "t5_k4_e40_h32_i24"}},
     {"radix_sort", {"int32"}, {"n1", "n33", "n1000"}},
     {"reduce_sum", {"float32", "bfloat16"}},
