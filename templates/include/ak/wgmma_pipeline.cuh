@@ -8,10 +8,9 @@
 //   shared memory:  [slice of a | slice of b] x STAGES      full barriers x STAGES      empty barriers x STAGES
 //
 // Cooperative: the consumers have ROWS / CONSUMERS rows of every tile each. Ping-pong: two consumers take whole tiles
-// in turn, so that one stores its results while the other multiplies; named barriers 3 and 4 pass the turn. CLUSTER
-// blocks work on tiles below each other and share b (multicast), or side by side and share a. Barriers carry no
-// cluster-wide order beyond their own: a release of that scope costs a memory barrier for each slice, and what the
-// blocks hand over are only slices that have been read.
+// in turn (named barriers 3 and 4), so that one stores its results while the other multiplies. CLUSTER blocks work on
+// tiles below each other and share b (multicast), or side by side and share a. Barriers carry no cluster-wide order,
+// which costs a memory barrier a slice: blocks hand over what has been read.
 #pragma once
 
 #include <ak/barriers.cuh>
@@ -87,14 +86,12 @@ struct WgmmaPipeline {
 
   // Who fetches gives registers to who multiplies; the most leaves too few to fetch without spilling: for large sums.
   static constexpr bool kLarge = kBlocks * COLUMNS / 2 * (PROMOTE > 0 ? 2 : 1) > 192;
-  static constexpr int kKept = kLarge ? 24 : 40;
+  static constexpr int kKept = CONSUMERS == 3 ? 56 : kLarge ? 24 : 40, kTaken = CONSUMERS == 3 ? 152 : kLarge ? 240 : 232;
   static __device__ __forceinline__ void become_producer() {
-    if constexpr (CONSUMERS == 2) give_registers<kKept>();
-    if constexpr (CONSUMERS == 3) give_registers<56>();
+    if constexpr (CONSUMERS > 1) give_registers<kKept>();
   }
   static __device__ __forceinline__ void become_consumer() {
-    if constexpr (CONSUMERS == 2) take_registers<kLarge ? 240 : 232, 2, kKept>();
-    if constexpr (CONSUMERS == 3) take_registers<152, 3, 56>();
+    if constexpr (CONSUMERS > 1) take_registers<kTaken, CONSUMERS, kKept>();
   }
 
   // One thread: fetches the slices of all parts of `work`.
