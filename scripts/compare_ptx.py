@@ -23,6 +23,8 @@ import sys
 import tempfile
 import time
 
+from problem_folder import tried_values
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NVCC = "/usr/local/cuda/bin/nvcc"
 # sm_90a: the most dynamic shared memory of a block (CUDA C++ Programming Guide, compute capabilities).
@@ -62,7 +64,7 @@ def is_allowed(plan: dict, known: dict) -> bool:
 def choices_of_params(problem: dict, draw: random.Random, count: int) -> list[dict]:
     """The default parameters, then each dtype, then random choices."""
     params = problem.get("params", {})
-    values = {name: one.get("choices") or [one["default"], *one["tried"]] if "tried" in one else one.get("choices", [True, False]) for name, one in params.items()}
+    values = {name: tried_values(one) for name, one in params.items()}
     default = {name: one["default"] for name, one in params.items()}
     chosen = [default] + [{**default, "dtype": dtype} for dtype in values.get("dtype", [])]
     chosen += [{name: draw.choice(list(some)) for name, some in values.items()} for _ in range(count)]

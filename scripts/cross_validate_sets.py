@@ -4,15 +4,16 @@
 
     python3 scripts/cross_validate_sets.py OUT.csv [--splits 20]
 
-Points of gemm that one H200 timed on 80 drawn shapes (experiments/results/2026-11-27_h200_gemm_points and _wide) stand for candidates.
-Of the shapes 25 are left out, some of the others are learned from: estimates of the templates' time terms are fitted to them, members are
-chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 32 (24 for the records set_members and set_estimates). The loss is that of the member of the
-least estimate to the best candidate, on the shapes learned from (`guessed` 0), or on these and on as many shapes as `guessed` says, where
-estimates stand for times. With `near` shapes more, these are learned from by the points alone whose estimates are there within `factor` of
-the least (app/sets/drawn_shapes.cpp). Columns: candidates (starts: those of the templates; all: 152 points), learned, guessed, towards_mean
-(how strongly estimates of points of one template are drawn to their mean; core/sets/time_estimate.cpp has 0.1), near, factor, cost (times
-taken, in shapes with all points), members, and as geometric means over shapes left out: of_torch, the speed over PyTorch's; of_best, the best
-of all points over the choice; of_member, the same of the best member. --near does these alone. Needs SciPy; some minutes.
+Points of gemm that one H200 timed on 80 drawn shapes (experiments/results/2026-11-27_h200_gemm_points and _wide) stand for candidates. Of
+the shapes 25 are left out, some of the others are learned from: estimates of the templates' time terms are fitted to them, members are
+chosen one by one, each time the one that lowers the loss most, until it is below 1 % or there are 32 (24 for the records set_members and
+set_estimates). The loss is that of the member of the least estimate to the best candidate, on the shapes learned from (`guessed` 0), or
+on these and on as many shapes as `guessed` says, where estimates stand for times. With `near` shapes more, these are learned from by the
+points alone whose estimates are there within `factor` of the least (app/sets/drawn_shapes.cpp). Columns: candidates (starts: those of the
+templates; all: 152 points), learned, guessed, towards_mean (how strongly estimates of points of one template are drawn to their mean;
+core/sets/time_estimate.cpp has 0.1), near, factor, cost (times taken, in shapes with all points), members, and as geometric means over
+shapes left out: of_torch, the speed over PyTorch's; of_best, the best of all points over the choice; of_member, the same of the best
+member. --near does these alone. Needs SciPy; some minutes.
 """
 
 import argparse

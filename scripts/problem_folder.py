@@ -122,6 +122,14 @@ def default_root():
     return os.environ.get("ALPHAKERNEL_TEMPLATES") or pathlib.Path(__file__).resolve().parent.parent / "templates"
 
 
+def tried_values(spec):
+    """What a param is tried at, as by an audit: its choices, or of a range its default, what it names and its ends."""
+    if spec["type"] == "boolean":
+        return [False, True]
+    ends = [spec[end] for end in ("minimum", "maximum") if end in spec]
+    return spec.get("choices") or list(dict.fromkeys([spec["default"], *spec.get("tried", []), *ends]))
+
+
 def choose_params(problem, given):
     specs = problem.get("params", {})
     unknown = set(given) - set(specs)

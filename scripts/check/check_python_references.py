@@ -35,10 +35,7 @@ def exists(problem, given):
 def param_sets(problem):
     """Every combination of params where that is few; else each value of each param by itself, or with one other value
     where the problem has it only so."""
-    values = {}
-    for name, spec in problem.get("params", {}).items():
-        boolean = spec["type"] == "boolean"
-        values[name] = [False, True] if boolean else spec.get("choices") or [spec["default"], *spec.get("tried", [])]
+    values = {name: problem_folder.tried_values(spec) for name, spec in problem.get("params", {}).items()}
     total = 1
     for choices in values.values():
         total *= len(choices)
