@@ -99,7 +99,11 @@ std::vector<PackageEntry> kernels_of(const std::vector<PackageEntry>& entries) {
   return kernels;
 }
 
-/// Half of the time is for all alike, as a kernel that takes next to nothing has to be found, too (chosen); mean: 1.
+/// What rounds to nothing would be no limit that a manifest may have.
+constexpr double kLeastMinutes = 0.01;
+
+/// Half of the time is for all alike, as a kernel that takes next to nothing has to be found, too (chosen); mean: 1. Each
+/// has its own time: of time for all together, what checking the first takes longer left others without a kernel.
 double weight_of(const PackageEntry& kernel, const std::vector<PackageEntry>& kernels) {
   double all = 0;
   for (const PackageEntry& one : kernels) all += one.share;
@@ -131,9 +135,10 @@ Json tuning_manifest(const TuningOrder& order) {
   Json runs = Json::array();
   const std::vector<PackageEntry> kernels = kernels_of(order.entries);
   for (const PackageEntry& entry : kernels) {
+    const double minutes = order.minutes * weight_of(entry, kernels) / static_cast<double>(kernels.size());
     Json run{{"name", entry.name},
              {"params", entry.params},
-             {"share", std::round(100 * weight_of(entry, kernels)) / 100}};
+             {"max_minutes", std::max(kLeastMinutes, std::round(100 * minutes) / 100)}};
     if (const std::filesystem::path folder = own_problem(order.problems, entry.problem); !folder.empty())
       run["problem"] = std::filesystem::absolute(folder).string();
     else
@@ -146,7 +151,7 @@ Json tuning_manifest(const TuningOrder& order) {
     }
     runs.push_back(std::move(run));
   }
-  Json manifest{{"budgets", {{"max_minutes", order.minutes}}}, {"runs", runs}};
+  Json manifest{{"runs", runs}};
   if (!order.arch.empty()) manifest["defaults"]["arch"] = order.arch;
   if (!order.device.empty()) manifest["defaults"]["device"] = order.device;
   if (order.unaudited) manifest["defaults"]["unaudited"] = true;

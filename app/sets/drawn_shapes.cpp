@@ -20,8 +20,10 @@ namespace {
 constexpr std::size_t kDrawnOnCpuDevice = 4;
 // For each shape that was asked for: a set for three shapes of a model need not know as many as one for any (chosen).
 constexpr std::size_t kDrawnOfShape = 5;
-// However little time is left: an estimate has three to five factors (chosen). On so many all points are timed.
+// With little time left, too: an estimate has three to five factors (chosen). On so many all points are timed.
 constexpr std::size_t kLeastDrawn = 8;
+// With less time than for so many a rule knows the shapes alone that it was asked for (chosen: half of those above).
+constexpr std::size_t kFewDrawn = 4;
 // Estimates above this many times the least are hardly wrong by so much: by cross-validation 1.2 costs half a percent to one, and
 // 1.5 gains a third at most (experiments/results/2026-11-28_near_points).
 constexpr double kNear = 1.3;
@@ -76,11 +78,20 @@ void keep_in_time(std::vector<std::vector<std::size_t>>& near, DrawnTimes& drawn
 
 }  // namespace
 
+DrawnTimes DrawnTimes::of(std::vector<Workload> shapes, std::size_t points) {
+  DrawnTimes drawn;
+  drawn.times_ns.assign(points, std::vector(shapes.size(), kNotTimed));
+  drawn.faults.resize(points);
+  drawn.shapes = std::move(shapes);
+  return drawn;
+}
+
 std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& drawing) {
   std::size_t count = kMaxSetShapes - std::min(kMaxSetShapes, timed);
   count = std::min(count, kDrawnOfShape * timed);
   if (device != DeviceKind::cuda) count = std::min(count, kDrawnOnCpuDevice);
   if (!drawing.most || *drawing.most >= count) return count;
+  if (*drawing.most < kFewDrawn) return 0;
   const std::size_t with_all = std::max(*drawing.most, kLeastDrawn);
   return std::min(count, kLeastDrawn + (with_all - kLeastDrawn) * kNearShapesOfOne);
 }
@@ -99,11 +110,9 @@ DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance
                              codegen::point_text(points[base]), times ? ": " + times->outcome.message : "");
     return drawn;
   }
-  drawn.timed = std::min(shapes.size(), kLeastDrawn);
-  drawn.shapes = std::move(shapes);
-  drawn.times_ns.assign(points.size(), std::vector(drawn.shapes.size(), kNotTimed));
+  drawn = DrawnTimes::of(std::move(shapes), points.size());
+  drawn.timed = std::min(drawn.shapes.size(), kLeastDrawn);
   drawn.times_ns[base] = times->times_ns;
-  drawn.faults.resize(points.size());
   std::vector<std::size_t> first(drawn.timed);
   std::iota(first.begin(), first.end(), std::size_t{0});
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -18,11 +18,14 @@ struct DrawnTimes {
   std::vector<std::vector<double>> times_ns;  ///< by point and shape; infinite where it was not timed
   std::vector<std::string> faults;            ///< by point: how it was wrong on one of them, else empty
   std::string note;                           ///< why there are none, where that is worth saying
+
+  /// Of these shapes nothing is known.
+  [[nodiscard]] static DrawnTimes of(std::vector<Workload> shapes, std::size_t points);
 };
 
 struct Drawing {
   std::uint64_t seed = 0;
-  /// Shapes that there is time for with all points; some are drawn all the same.
+  /// Shapes that there is time for with all points; of a few more are drawn all the same, of next to none none.
   std::optional<std::size_t> most;
 };
 

@@ -15,6 +15,7 @@
 #include "app/sets/drawn_shapes.h"
 #include "app/sets/member_measurements.h"
 #include "app/sets/set_report.h"
+#include "app/sets/set_time.h"
 #include "app/sets/shape_tuning.h"
 #include "codegen/problem/held_out.h"
 #include "codegen/sets/member_shapes.h"
@@ -45,6 +46,7 @@ struct KnownCandidate {
   std::vector<double> drawn_ns = {};  ///< on drawn shapes, as times.times_ns
   bool takes_every_shape = true;
   std::string layout;
+  std::vector<std::int64_t> ps = {};      ///< by term, what the estimate's factors are
   TimeEstimate estimate = {};             ///< of its time on any shape
   std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
 };
@@ -62,7 +64,7 @@ class SetMaking {
         stop_(stop),
         set_(db::begin_set(run.per_shape->database, *run.problem)),
         seed_(run.one_by_one ? run.seed : random_seed() >> 1),
-        began_(std::chrono::steady_clock::now()) {}
+        time_(run.budgets.max_wall, run.spent_before) {}
 
   SearchOutcome make() {
     if (run_.view != nullptr) run_.view->close();
@@ -75,7 +77,8 @@ class SetMaking {
     report_.emulated = run_.target.kind == DeviceKind::emulator;
     {
       MemberMeasurements measurements(run_, config_, store_, set_, stop_);
-      measure(measurements, with_starts(std::move(tuned.candidates), measurements));
+      const std::size_t own = tuned.candidates.size();
+      measure(measurements, with_starts(std::move(tuned.candidates), measurements), own);
       learn(measurements);
       measure_regret(measurements);
     }
@@ -108,12 +111,21 @@ class SetMaking {
     return candidates;
   }
 
-  /// Every candidate on every timed shape.
-  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates) {
+  /// Every candidate on every timed shape; of those behind the first `tuned`, as many as there is time for.
+  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates,
+               std::size_t tuned) {
     measurements.build(candidates);
     go_on();
     const auto began = std::chrono::steady_clock::now();
-    for (const Candidate& candidate : candidates) add(measurements, candidate);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (i >= tuned && !time_.is_before(SetTime::kPointsEnd)) {
+        report_.notes.push_back(
+            fmt::format("{} of {} starts of the templates were not tried: half of the time was over",
+                        candidates.size() - i, candidates.size() - tuned));
+        break;
+      }
+      add(measurements, candidates[i]);
+    }
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
     for (const Candidate& own : run_.templates)
@@ -133,9 +145,8 @@ class SetMaking {
 
   /// In half of the time that is left, as members are checked after it. Nothing: in any time.
   [[nodiscard]] std::optional<std::size_t> most_drawn() const {
-    if (!run_.budgets.max_wall || time_of_shape_ <= std::chrono::milliseconds(0)) return std::nullopt;
-    const auto left = (*run_.budgets.max_wall - run_.spent_before - since(began_)) / 2;
-    return static_cast<std::size_t>(std::max<std::int64_t>(left / time_of_shape_, 0));
+    if (!time_.left() || time_of_shape_ <= std::chrono::milliseconds(0)) return std::nullopt;
+    return static_cast<std::size_t>(*time_.left() / 2 / time_of_shape_);
   }
 
   /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
@@ -355,6 +366,7 @@ class SetMaking {
   void learn(MemberMeasurements& measurements) {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
+    limits.max_members = time_.most_members(limits.max_members);
     for (;;) {
       keep_drawn_that_are_taken(measurements);
       estimate(measurements);
@@ -460,6 +472,7 @@ class SetMaking {
 
   static void estimate(KnownCandidate& one, const ShapeAmounts& amounts,
                        const std::vector<std::int64_t>& ps) {
+    one.ps = ps;
     for (std::size_t term = 0; term < ps.size(); ++term)
       if (ps[term] > 0) one.estimate.terms.push_back({ps[term], amounts.terms[term].text()});
     for (std::size_t shape = 0; shape < amounts.by_shape.size(); ++shape)
@@ -591,16 +604,12 @@ class SetMaking {
     if (shapes.size() > kHeldOutTimed) shapes.resize(kHeldOutTimed);
     if (shapes.empty()) return;
     tell(fmt::format("measuring the choice on {} shapes never seen", shapes.size()));
+    const std::vector<std::vector<std::size_t>> near = may_be_fastest(measurements, shapes);
     std::vector<MemberTimes> members;
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
       go_on();
-      if (report_.kernels.rule.is_in_rows_alone(i)) {
-        members.push_back({.variant = 0,
-                           .outcome = {},
-                           .times_ns = std::vector(shapes.size(), std::numeric_limits<double>::infinity())});
-        continue;
-      }
-      const auto times = measurements.time(report_.kernels.members[i].candidate, shapes, TimeQuality::full);
+      const auto times =
+          measurements.time(report_.kernels.members[i].candidate, shapes, near[i], TimeQuality::full);
       if (!times || times->times_ns.size() != shapes.size()) return;
       members.push_back(*times);
     }
@@ -619,6 +628,38 @@ class SetMaking {
                                 .best_variant = best->variant});
     }
     if (!ratios.empty()) report_.record.regret = regret_of(ratios);
+  }
+
+  /// By member, the shapes on which it is chosen or its estimate comes near the least.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> may_be_fastest(const MemberMeasurements& measurements,
+                                                                     const std::vector<Workload>& shapes) {
+    const std::size_t members = report_.kernels.members.size();
+    std::vector<std::vector<double>> estimated_ns;
+    for (std::size_t i = 0; i < members; ++i)
+      estimated_ns.push_back(estimates_of(measurements, known_[choice_.members[i]], shapes,
+                                          report_.kernels.rule.is_in_rows_alone(i)));
+    std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, DrawnTimes::of(shapes, members));
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      std::vector<std::size_t>& own = near[member_on(measurements, shapes[shape].axes)];
+      if (std::ranges::find(own, shape) == own.end()) own.push_back(shape);
+    }
+    return near;
+  }
+
+  /// Infinite where it does not take a shape, or takes nothing but its rows.
+  [[nodiscard]] std::vector<double> estimates_of(const MemberMeasurements& measurements,
+                                                 const KnownCandidate& one,
+                                                 const std::vector<Workload>& shapes,
+                                                 bool in_rows_alone) const {
+    std::vector<double> ns(shapes.size(), std::numeric_limits<double>::infinity());
+    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
+    for (std::size_t shape = 0; shape < shapes.size() && !in_rows_alone; ++shape) {
+      if (!measurements.takes(one.candidate, shapes[shape].axes)) continue;
+      const auto amounts =
+          codegen::amounts_of(terms, one.candidate, measurements.environment(shapes[shape].axes));
+      if (amounts) ns[shape] = ak::estimated_ns(one.ps, *amounts);
+    }
+    return ns;
   }
 
   void complete_record() {
@@ -703,7 +744,7 @@ class SetMaking {
   const std::atomic<bool>& stop_;
   RowId set_;
   std::uint64_t seed_;
-  std::chrono::steady_clock::time_point began_;
+  SetTime time_;
   std::chrono::milliseconds time_of_shape_{0};  ///< that all points took on a timed shape
   std::vector<Workload> shapes_;
   std::vector<Workload> drawn_;    ///< what the rule is learned from next to them

@@ -17,9 +17,7 @@ namespace ak::codegen {
 namespace {
 
 // Each draw moves every axis to the nearest size that the constraints allow, so that multiples of up to twice
-// kMaxSteps are found at once; draws are repeated for what couples axes. A range of which a hundredth of the draws
-// leads to a shape fails with a chance of e^-10.
-constexpr std::uint32_t kMaxDraws = 1'000;
+// kMaxSteps are found at once; draws are repeated for what couples axes.
 constexpr std::int64_t kMaxSteps = 2'048;
 constexpr int kFractionBits = 40;  // beyond any axis whose tensor a device could hold
 
@@ -228,8 +226,11 @@ Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange
   const std::array key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
   const Environment known = known_to(problem, wishes);
   const std::vector<Rule> rules = rules_of(problem, range, wishes, known);
+  const bool one_shape =
+      std::ranges::all_of(range.axes, [](const auto& axis) { return AxisSizes(axis.second).count() == 1; });
+  const std::uint32_t draws = one_shape ? 1 : wishes.draws;
   std::string input_error;
-  for (std::uint32_t attempt = 0; attempt < kMaxDraws; ++attempt) {
+  for (std::uint32_t attempt = 0; attempt < draws; ++attempt) {
     ShapeDraw shape(problem.definition, range, rules, known);
     const bool drawn = shape.draw_all([&](std::uint32_t axis) {
       const auto words = philox4x32({index, attempt, axis, 0}, key);
@@ -240,7 +241,7 @@ Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange
       input_error = "none is wanted";
     if (input_error.empty()) return shape.sizes();
   }
-  return InputError{fmt::format("of {} shapes drawn none is possible: {}", kMaxDraws, input_error)};
+  return InputError{fmt::format("of {} shapes drawn none is possible: {}", draws, input_error)};
 }
 
 std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device, int count,

@@ -11,8 +11,12 @@
 
 namespace ak::codegen {
 
+/// A range of which a hundredth of the draws leads to a shape fails with a chance of e^-10.
+inline constexpr std::uint32_t kMaxShapeDraws = 1'000;
+
 /// What is wanted of a shape in addition to the definition's constraints.
 struct ShapeWishes {
+  std::uint32_t draws = kMaxShapeDraws;      ///< after so many without a shape there is none
   Environment known = {};                    ///< for `constraints`: tunables, facts of a device
   std::vector<Expression> constraints = {};  ///< those that mention other names are left out
   std::function<bool(const AxisValues&)> accepts = nullptr;  ///< null: every shape
@@ -21,7 +25,7 @@ struct ShapeWishes {
 /// A shape from `range` that satisfies the definition's constraints: of every axis each octave is as likely
 /// as the next, and so are the sizes in an octave and listed values; then each axis takes the nearest size that
 /// the constraints allow, given the axes before it. A function of seed and `index` alone, the same on every
-/// machine (integer arithmetic). An error when 1,000 draws led to no shape.
+/// machine (integer arithmetic). An error when all draws led to no shape; of a range that is one shape there is one draw.
 [[nodiscard]] Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange& range,
                                             std::uint64_t seed, std::uint32_t index,
                                             const ShapeWishes& wishes = {});

@@ -18,6 +18,8 @@ namespace {
 
 // Of an axis next to a corner that itself is no legal size: multiples of up to 64 have one there (chosen).
 constexpr std::int64_t kNearCorner = 63;
+// Of so small a piece a member mostly has all or nothing: a hundredth of it is missed in one of eight (chosen).
+constexpr std::uint32_t kDrawsNearCorner = 200;
 
 /// Where on an axis a shape of a corner or an edge lies.
 enum class Place : std::uint8_t { low, middle, high };
@@ -111,10 +113,10 @@ class MemberShapes {
   }
 
  private:
-  std::optional<AxisValues> add(const HeldOutRange& range) {
-    const ShapeWishes wishes{.accepts = [&](const AxisValues& sizes) {
-      return std::ranges::find(shapes_, sizes) == shapes_.end() && is_its_(sizes);
-    }};
+  std::optional<AxisValues> add(const HeldOutRange& range, std::uint32_t draws = kMaxShapeDraws) {
+    const ShapeWishes wishes{.draws = draws, .accepts = [&](const AxisValues& sizes) {
+                               return std::ranges::find(shapes_, sizes) == shapes_.end() && is_its_(sizes);
+                             }};
     const auto shape = draw_shape(problem_, range, seed_, draws_++, wishes);
     if (!shape) return std::nullopt;
     shapes_.push_back(*shape);
@@ -138,7 +140,7 @@ class MemberShapes {
     if (add(exact))
       ++draws_;
     else
-      add(near);
+      add(near, kDrawsNearCorner);
   }
 
   /// By halving: between `shape` and the end of the range there is a last one, and though there may be several, it is one.

@@ -3,18 +3,20 @@
   "tunables": {
     "QUERIES": {"values": [64, 96, 112, 128], "default": 64},
     "DOUT_STAGES": {"values": [1, 2], "default": 2},
-    "HEADS": {"values": [1, 2, 8, 32, 64], "default": 32},
+    "HEADS": {"values": [1, 2, 4, 8, 16, 32, 64], "default": 32},
     "EARLY_DQ": {"values": [0, 1], "default": 0},
     "LAG": {"values": [0, 1], "default": 0},
-    "TOGETHER": {"values": [1, 4, 8, 16], "default": 1}
+    "TOGETHER": {"values": [1, 4, 8, 16, 32], "default": 1}
   },
-  "starts": [{"QUERIES": 112}, {"TOGETHER": 4}, {"QUERIES": 112, "TOGETHER": 4}, {"TOGETHER": 16}, {"LAG": 1}, {"TOGETHER": 8},
-             {"QUERIES": 112, "EARLY_DQ": 1}, {"QUERIES": 112, "EARLY_DQ": 1, "LAG": 1}],
+  "starts": [{"HEADS": 4}, {"HEADS": 8, "TOGETHER": 16}, {"QUERIES": 112}, {"QUERIES": 112, "HEADS": 8}, {"TOGETHER": 4},
+             {"QUERIES": 112, "HEADS": 8, "TOGETHER": 16}, {"HEADS": 16, "TOGETHER": 8}, {"HEADS": 4, "TOGETHER": 32},
+             {"HEADS": 8}, {"QUERIES": 112, "EARLY_DQ": 1}, {"LAG": 1}, {"QUERIES": 112, "EARLY_DQ": 1, "LAG": 1}],
   "constraints": [
     "ARCH == 90",
     "D <= 128",
     "QUERIES <= (64 if D == 128 else 128)",
     "EARLY_DQ == 0 or D == 64",
+    "TOGETHER == 1 or HEADS * TOGETHER == 128 and not any_order",
     "SHARED <= 232448"
   ],
   "let": {
@@ -68,14 +70,17 @@
 // the last two. As dq is a step late, groups need not wait for each other's ds, and may be half a step apart (LAG): one
 // multiplies while the other computes. A step's dq lies in the order of the warps' registers, in shared memory and in
 // `sums`, and is one bulk addition, of the first keys a store. Blocks add in the order of their keys, which a word in
-// memory for each tile lets through, so that the bytes are always the same. Two warps add, every other step each: one
-// waits until its addition can be seen, about a microsecond, while the other waits for the turn of the next.
+// memory for each tile lets through, so that the bytes are always the same; or, where the problem permits it, in any order,
+// behind the one that comes first and stores. Two warps add, every other step each: one waits until its addition can be
+// seen, about a microsecond, while the other waits for the turn of the next.
 //
-// Blocks of a head that run at the same time read the same queries and add to the same sums at the same time: apart from
-// each other they are a tenth slower. With a causal mask each has some tiles more than the next, and in the order of tiles
-// the next would wait for it. So TOGETHER of them take the tiles that all of them have first and then what is their own,
-// each ending earlier than the one before; those that follow, one after the other, take their own first, and then they are
-// together again and end at the same time.
+// Blocks of a head read the same queries and add to the same sums. HEADS heads are at work at a time: where L2 has room
+// for all that is theirs, as for four heads of 8,192 queries, blocks may be anywhere in it. In the order of keys they may
+// not: with a causal mask a block begins some tiles behind the one before, and would wait until that one is there. More
+// heads have fewer blocks each at work, which wait less but bring everything anew, so that these have to keep in step.
+// TOGETHER wants neither: so many blocks of a head take the tiles that all of them have first and then what is their own,
+// each ending earlier than the one before; those that follow, one after the other, take their own first, and then they
+// are together again and end at the same time. HEADS * TOGETHER is about the number of SMs.
 //
 // The sums of a tile are brought into rows and rounded when its last keys have been added: with a causal mask these are
 // of another block for every tile or two, and a warp of it does that meanwhile; without one they would all be of the
@@ -105,6 +110,7 @@ constexpr int LAG = 0;
 constexpr int TOGETHER = 1;
 constexpr int D = 128;
 constexpr bool CAUSAL = false;
+constexpr bool ANY_ORDER = false;
 using scalar_t = __nv_bfloat16;
 #endif
 
@@ -190,7 +196,8 @@ struct Step {
   int number = 0, tile, share = 0, index;  // share: of the heads; index: of the tile among those of all heads
   bool own;                                // tiles before those that are walked together, backwards
   __device__ explicit Step(const Walk& walk)
-      : own(walk.common_tile > walk.first_tile && (!walk.own_last || walk.common_tile == walk.tiles)) {
+      : own(TOGETHER > 1 && walk.common_tile > walk.first_tile &&
+            (!walk.own_last || walk.common_tile == walk.tiles)) {
     tile = walk.common_tile - own;
     index = walk.head * walk.share * walk.tiles + tile;
   }
@@ -203,7 +210,7 @@ struct Step {
         if (!own) tile = walk.common_tile;
       }
     } else if (++tile == walk.tiles) {
-      own = ++share == walk.share;
+      own = ++share == walk.share && TOGETHER > 1;
       tile = walk.common_tile - own;
       if (own) share = 0;
     }
@@ -352,14 +359,21 @@ __device__ __forceinline__ void release(u32 barrier) {
 
 // ---- the threads that add dq to the sums
 
-// Others may add to a tile when the addition of this block has ended, and this block when its turn has come.
-__device__ __forceinline__ void pass_turn(u32* turn) {
+// A tile's word counts the blocks whose addition has ended, from this unit on; and below it, where any may be first, those
+// that have begun.
+constexpr u32 ENDED = ANY_ORDER ? 1 << 16 : 1;
+
+// Whether this block stores, as none has before. Others wait for it.
+__device__ __forceinline__ bool begin_turn(u32* turn, int rank) {
+  return ANY_ORDER ? atomicAdd(turn, 1u) == 0 : rank == 0;
+}
+__device__ __forceinline__ void end_turn(u32* turn) {
   ak::wait_stores<0>();
   __threadfence();
-  atomicAdd(turn, 1u);
+  atomicAdd(turn, ENDED);
 }
-__device__ __forceinline__ void wait_turn(const u32* turn, u32 rank) {
-  while (*static_cast<const volatile u32*>(turn) != rank) {
+__device__ __forceinline__ void wait_turn(const u32* turn, u32 ended) {
+  while (*static_cast<const volatile u32*>(turn) / ENDED < ended) {
   }
   __threadfence();
   asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -383,16 +397,16 @@ __device__ __forceinline__ void add_steps(const Walk& walk, u32 shared, u32 adde
     if (step.number % ADDERS != adder) continue;
     ak::barrier_wait(shared + DQ_FULL + adder * 8, step.number / ADDERS % 2);
     float* to = sums + static_cast<long long>(step.index) * (QUERIES * D);
-    if (walk.rank == 0) {  // before all others
+    if (begin_turn(turns + step.index, walk.rank)) {
       bulk_store(to, shared + DQ_AT, QUERIES * D * 4);
     } else {
-      wait_turn(turns + step.index, walk.rank);
+      wait_turn(turns + step.index, ANY_ORDER ? 1 : walk.rank);
       bulk_add(to, shared + DQ_AT, QUERIES * D * 4);
     }
     ak::commit_stores();
     ak::wait_stores_read<0>();
     ak::barrier_arrive(shared + DQ_EMPTY);
-    pass_turn(turns + step.index);
+    end_turn(turns + step.index);
   }
 }
 

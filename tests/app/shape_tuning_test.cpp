@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "app/sets/drawn_shapes.h"
+#include "app/sets/set_time.h"
 
 namespace ak::app {
 
@@ -73,7 +74,27 @@ TEST_CASE(
   CHECK(share_of(again, 2, {}, milliseconds(40'000)).max_wall == milliseconds(2'500));
 }
 
-TEST_CASE("shapes are drawn as many as there is time for, and some where there is none") {
+TEST_CASE(
+    "a set's steps end at their parts of its time, and no more members are taken than can be checked in it") {
+  const SetTime any(std::nullopt, milliseconds(0));
+  CHECK(any.is_before(0.01));
+  CHECK_FALSE(any.left());
+  CHECK(any.most_members(32) == 32);
+  const SetTime half(milliseconds(1'000'000), milliseconds(500'000));
+  CHECK_FALSE(half.is_before(SetTime::kPointsEnd));
+  CHECK(half.is_before(0.75));
+  CHECK(half.most_members(32) == 32);
+  CHECK(*half.left() <= milliseconds(500'000));
+  const SetTime late(milliseconds(1'000'000), milliseconds(940'000));
+  CHECK(late.most_members(32) <= 12);
+  CHECK(late.most_members(32) >= 4);
+  const SetTime over(milliseconds(1'000), milliseconds(5'000));
+  CHECK(over.left() == milliseconds(0));
+  CHECK(over.most_members(32) == 4);
+  CHECK(over.most_members(3) == 3);
+}
+
+TEST_CASE("shapes are drawn as many as there is time for, and none where there is next to none") {
   const auto on = [](DeviceKind kind, std::size_t timed, std::optional<std::size_t> most) {
     return drawn_count(kind, timed, {.seed = 1, .most = most});
   };
@@ -82,9 +103,11 @@ TEST_CASE("shapes are drawn as many as there is time for, and some where there i
   CHECK(on(DeviceKind::cuda, 4, 9) ==
         13);  // five with the points near the fastest take as long as one with all
   CHECK(on(DeviceKind::cuda, 4, 15) == 20);
-  CHECK(on(DeviceKind::cuda, 4, 0) == 8);
-  CHECK(on(DeviceKind::cuda, 1, 0) == 5);
-  CHECK(on(DeviceKind::emulator, 4, 0) == 4);
+  CHECK(on(DeviceKind::cuda, 4, 4) == 8);
+  CHECK(on(DeviceKind::cuda, 4, 3) == 0);
+  CHECK(on(DeviceKind::cuda, 1, 4) == 5);
+  CHECK(on(DeviceKind::emulator, 4, 4) == 4);
+  CHECK(on(DeviceKind::emulator, 4, 0) == 0);
 }
 
 TEST_CASE("on drawn shapes that not every point is timed on, those are whose estimates come near the least") {
