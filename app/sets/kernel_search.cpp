@@ -12,6 +12,7 @@
 
 #include "agent/seeds.h"
 #include "app/evaluate/live_view.h"
+#include "app/sets/choice_times.h"
 #include "app/sets/drawn_shapes.h"
 #include "app/sets/member_measurements.h"
 #include "app/sets/set_report.h"
@@ -584,8 +585,8 @@ class SetMaking {
     if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all of its shapes");
   }
 
-  /// The member that the set's own launch plan names. A corner is drawn a thousand times before it is given up, for every
-  /// member the same way, and a rule of many estimates takes longer than a draw: so it is kept.
+  /// The member that the set's own launch plan names. Shapes are drawn hundreds of times before they are given up, for every
+  /// member the same ones, and a rule of many estimates takes longer than a draw: so it is kept.
   [[nodiscard]] std::size_t member_on(const MemberMeasurements& measurements, const AxisValues& sizes) {
     const auto known = chosen_.find(sizes);
     if (known != chosen_.end()) return known->second;
@@ -604,46 +605,18 @@ class SetMaking {
     if (shapes.size() > kHeldOutTimed) shapes.resize(kHeldOutTimed);
     if (shapes.empty()) return;
     tell(fmt::format("measuring the choice on {} shapes never seen", shapes.size()));
-    const std::vector<std::vector<std::size_t>> near = may_be_fastest(measurements, shapes);
-    std::vector<MemberTimes> members;
+    ChoiceQuestion question{.shapes = shapes, .chosen = {}, .estimated_ns = {}};
+    for (const Workload& shape : shapes) question.chosen.push_back(member_on(measurements, shape.axes));
+    std::vector<Candidate> members;
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
-      go_on();
-      const auto times =
-          measurements.time(report_.kernels.members[i].candidate, shapes, near[i], TimeQuality::full);
-      if (!times || times->times_ns.size() != shapes.size()) return;
-      members.push_back(*times);
+      members.push_back(report_.kernels.members[i].candidate);
+      question.estimated_ns.push_back(estimates_of(measurements, known_[choice_.members[i]], shapes,
+                                                   report_.kernels.rule.is_in_rows_alone(i)));
     }
+    regret_shapes_ = time_choice(measurements, members, question, [&] { go_on(); });
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      const std::size_t chosen = member_on(measurements, shapes[i].axes);
-      const auto best =
-          std::ranges::min_element(members, {}, [&](const MemberTimes& one) { return one.times_ns[i]; });
-      if (!std::isfinite(members[chosen].times_ns[i])) continue;
-      ratios.push_back(members[chosen].times_ns[i] / best->times_ns[i]);
-      regret_shapes_.push_back({.workload = shapes[i],
-                                .held_out = true,
-                                .member = chosen + 1,
-                                .member_ns = members[chosen].times_ns[i],
-                                .best_ns = best->times_ns[i],
-                                .best_variant = best->variant});
-    }
+    for (const SetShapeRecord& shape : regret_shapes_) ratios.push_back(shape.member_ns / shape.best_ns);
     if (!ratios.empty()) report_.record.regret = regret_of(ratios);
-  }
-
-  /// By member, the shapes on which it is chosen or its estimate comes near the least.
-  [[nodiscard]] std::vector<std::vector<std::size_t>> may_be_fastest(const MemberMeasurements& measurements,
-                                                                     const std::vector<Workload>& shapes) {
-    const std::size_t members = report_.kernels.members.size();
-    std::vector<std::vector<double>> estimated_ns;
-    for (std::size_t i = 0; i < members; ++i)
-      estimated_ns.push_back(estimates_of(measurements, known_[choice_.members[i]], shapes,
-                                          report_.kernels.rule.is_in_rows_alone(i)));
-    std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, DrawnTimes::of(shapes, members));
-    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
-      std::vector<std::size_t>& own = near[member_on(measurements, shapes[shape].axes)];
-      if (std::ranges::find(own, shape) == own.end()) own.push_back(shape);
-    }
-    return near;
   }
 
   /// Infinite where it does not take a shape, or takes nothing but its rows.
