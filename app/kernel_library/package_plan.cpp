@@ -102,8 +102,7 @@ std::vector<PackageEntry> kernels_of(const std::vector<PackageEntry>& entries) {
 /// What rounds to nothing would be no limit that a manifest may have.
 constexpr double kLeastMinutes = 0.01;
 
-/// Half of the time is for all alike, as a kernel that takes next to nothing has to be found, too (chosen); mean: 1. Each
-/// has its own time: of time for all together, what checking the first takes longer left others without a kernel.
+/// Half of the time is for all alike, as a kernel that takes next to nothing has to be found, too (chosen); mean: 1.
 double weight_of(const PackageEntry& kernel, const std::vector<PackageEntry>& kernels) {
   double all = 0;
   for (const PackageEntry& one : kernels) all += one.share;

@@ -32,12 +32,13 @@ struct TuningOrder {
   std::vector<PackageEntry> entries;
   std::string arch;    ///< that it is for; empty: this machine's
   std::string device;  ///< a --device; empty: the machine's
-  int minutes;
+  int minutes;         ///< of all searches together; checking what they find comes on top
   std::vector<std::filesystem::path> problems = {};  ///< folders of problems that are not shipped
   bool unaudited = false;
 };
 
-/// A manifest of it: those that take most of the model's time first and longest.
+/// A manifest of it: those that take most of the model's time first and longest. Each has its own minutes: with one time for
+/// all, a first kernel that took longer left none for the others.
 [[nodiscard]] Json tuning_manifest(const TuningOrder& order);
 
 }  // namespace ak::app

@@ -7,9 +7,7 @@
 #include "app/sets/drawn_shapes.h"
 
 namespace ak::app {
-namespace {
 
-/// By member, the shapes that it is timed on.
 std::vector<std::vector<std::size_t>> asked_of(const ChoiceQuestion& question) {
   std::vector<std::vector<std::size_t>> asked =
       near_shapes(question.estimated_ns, DrawnTimes::of(question.shapes, question.estimated_ns.size()));
@@ -19,8 +17,6 @@ std::vector<std::vector<std::size_t>> asked_of(const ChoiceQuestion& question) {
   }
   return asked;
 }
-
-}  // namespace
 
 std::vector<SetShapeRecord> time_choice(MemberMeasurements& measurements,
                                         const std::vector<Candidate>& members, const ChoiceQuestion& question,

@@ -10,6 +10,9 @@
 
 namespace ak::app {
 
+/// An estimate that says nothing: whoever has it is timed.
+inline constexpr double kMayBeFastest = 0;
+
 /// Shapes that a rule is asked about.
 struct ChoiceQuestion {
   std::vector<Workload> shapes;
@@ -18,8 +21,11 @@ struct ChoiceQuestion {
       estimated_ns;  ///< by member and shape; infinite where it does not take one
 };
 
-/// Times members where they are chosen or their estimates come near the least (near_shapes()): what the rule chooses on each
-/// shape, and the fastest of them there. A shape without a time of the chosen member is left out; nothing where there was no
+/// By member, the shapes on which it is chosen or its estimate comes near the least (near_shapes()).
+[[nodiscard]] std::vector<std::vector<std::size_t>> asked_of(const ChoiceQuestion& question);
+
+/// Times members where they are chosen or may be the fastest (asked_of()): what the rule chooses on each shape, and the
+/// fastest of them there. A shape without a time of the chosen member is left out; nothing where there was no
 /// answer.
 /// @param go_on called before each member; what it throws ends this
 [[nodiscard]] std::vector<SetShapeRecord> time_choice(MemberMeasurements& measurements,

@@ -20,10 +20,8 @@ namespace {
 constexpr std::size_t kDrawnOnCpuDevice = 4;
 // For each shape that was asked for: a set for three shapes of a model need not know as many as one for any (chosen).
 constexpr std::size_t kDrawnOfShape = 5;
-// With little time left, too: an estimate has three to five factors (chosen). On so many all points are timed.
+// An estimate has three to five factors (chosen). On so many all points are timed.
 constexpr std::size_t kLeastDrawn = 8;
-// With less time than for so many a rule knows the shapes alone that it was asked for (chosen: half of those above).
-constexpr std::size_t kFewDrawn = 4;
 // Estimates above this many times the least are hardly wrong by so much: by cross-validation 1.2 costs half a percent to one, and
 // 1.5 gains a third at most (experiments/results/2026-11-28_near_points).
 constexpr double kNear = 1.3;
@@ -91,9 +89,8 @@ std::size_t drawn_count(DeviceKind device, std::size_t timed, const Drawing& dra
   count = std::min(count, kDrawnOfShape * timed);
   if (device != DeviceKind::cuda) count = std::min(count, kDrawnOnCpuDevice);
   if (!drawing.most || *drawing.most >= count) return count;
-  if (*drawing.most < kFewDrawn) return 0;
-  const std::size_t with_all = std::max(*drawing.most, kLeastDrawn);
-  return std::min(count, kLeastDrawn + (with_all - kLeastDrawn) * kNearShapesOfOne);
+  if (*drawing.most < std::min(count, kLeastDrawn)) return 0;
+  return std::min(count, kLeastDrawn + (*drawing.most - kLeastDrawn) * kNearShapesOfOne);
 }
 
 DrawnTimes time_on_drawn(MemberMeasurements& measurements, const ProblemInstance& problem,

@@ -25,7 +25,7 @@ struct DrawnTimes {
 
 struct Drawing {
   std::uint64_t seed = 0;
-  /// Shapes that there is time for with all points; of a few more are drawn all the same, of next to none none.
+  /// Shapes that there is time for with all points: where these are fewer than eight, or than there would be, none are drawn.
   std::optional<std::size_t> most;
 };
 

@@ -37,6 +37,8 @@ constexpr std::uint32_t kTriedShapes = 64;
 constexpr std::size_t kHeldOutTimed = 16;
 // Shapes that have estimates for times (as in experiments/results/2026-11-28_set_members).
 constexpr int kGuessedShapes = 128;
+// Starts that are built at the same time where there is a limit of time: compile workers have some each (chosen).
+constexpr std::size_t kBuiltAtOnce = 16;
 constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
                         kGuessedStream = 22;
 
@@ -115,11 +117,21 @@ class SetMaking {
   /// Every candidate on every timed shape; of those behind the first `tuned`, as many as there is time for.
   void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates,
                std::size_t tuned) {
-    measurements.build(candidates);
-    go_on();
+    const auto built = [&](std::size_t from, std::size_t to) {
+      const auto at = [&](std::size_t i) { return candidates.begin() + static_cast<std::ptrdiff_t>(i); };
+      measurements.build({at(from), at(std::min(to, candidates.size()))});
+      go_on();
+    };
+    built(0, tuned);
     const auto began = std::chrono::steady_clock::now();
+    std::chrono::milliseconds building{0};
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (i >= tuned && !time_.is_before(SetTime::kPointsEnd)) {
+      if (i >= tuned && (i - tuned) % kBuiltAtOnce == 0) {
+        const auto before = std::chrono::steady_clock::now();
+        built(i, time_.left() ? i + kBuiltAtOnce : candidates.size());
+        building += since(before);
+      }
+      if (i >= tuned && !time_.is_before(SetTime::kStartsEnd)) {
         report_.notes.push_back(
             fmt::format("{} of {} starts of the templates were not tried: half of the time was over",
                         candidates.size() - i, candidates.size() - tuned));
@@ -139,7 +151,7 @@ class SetMaking {
     if (known_.empty())
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
-    time_of_shape_ = since(began) / static_cast<std::int64_t>(shapes_.size());
+    time_of_shape_ = (since(began) - building) / static_cast<std::int64_t>(shapes_.size());
     if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
     if (known_.size() > 1) measure_on_drawn(measurements);
   }
@@ -158,7 +170,11 @@ class SetMaking {
     DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
                                      drawing, [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
-    if (drawn.shapes.empty()) return;
+    if (drawn.shapes.empty()) {
+      if (drawn.note.empty() && !time_.is_before(SetTime::kStartsEnd))
+        report_.notes.push_back("the rule knows the timed shapes alone: there was no time for drawn ones");
+      return;
+    }
     keep(drawn);
     if (drawn.timed < drawn.shapes.size()) {
       estimate(measurements);
@@ -367,8 +383,8 @@ class SetMaking {
   void learn(MemberMeasurements& measurements) {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
-    limits.max_members = time_.most_members(limits.max_members);
     for (;;) {
+      keep_in_time(limits);
       keep_drawn_that_are_taken(measurements);
       estimate(measurements);
       keep_where_estimates_say_something();
@@ -387,6 +403,14 @@ class SetMaking {
       if (!wrong) return;
       if (*wrong < choice_.members.size()) drop(choice_.members[*wrong]);
     }
+  }
+
+  /// Also after a member was wrong, as all are checked again then.
+  void keep_in_time(SetLimits& limits) {
+    const std::size_t most = time_.most_members(limits.max_members);
+    if (most == limits.max_members || known_.size() <= most) return;
+    limits.max_members = most;
+    report_.notes.push_back(fmt::format("{} members at most: there was no time to check more", most));
   }
 
   /// One program is compiled with one list of options: that of the fastest points.
@@ -457,6 +481,7 @@ class SetMaking {
     std::map<std::vector<std::string>, std::vector<std::size_t>> alike;  // by source and terms
     for (KnownCandidate& one : known_) {
       one.estimate = {};
+      one.ps.clear();
       one.estimated_ns.assign(shape_count(), std::numeric_limits<double>::infinity());
       std::vector<std::string> terms{one.candidate.source};
       amounts.push_back(amounts_of(measurements, one));
@@ -605,13 +630,21 @@ class SetMaking {
     if (shapes.size() > kHeldOutTimed) shapes.resize(kHeldOutTimed);
     if (shapes.empty()) return;
     tell(fmt::format("measuring the choice on {} shapes never seen", shapes.size()));
+    const bool in_time = time_.is_before(1);
+    if (!in_time && report_.kernels.members.size() > 1)
+      report_.notes.push_back(
+          "on held-out shapes only members whose estimates come near the least were timed: the time was "
+          "over");
     ChoiceQuestion question{.shapes = shapes, .chosen = {}, .estimated_ns = {}};
     for (const Workload& shape : shapes) question.chosen.push_back(member_on(measurements, shape.axes));
     std::vector<Candidate> members;
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
       members.push_back(report_.kernels.members[i].candidate);
-      question.estimated_ns.push_back(estimates_of(measurements, known_[choice_.members[i]], shapes,
-                                                   report_.kernels.rule.is_in_rows_alone(i)));
+      const bool in_rows_alone = report_.kernels.rule.is_in_rows_alone(i);
+      question.estimated_ns.push_back(
+          in_time && !in_rows_alone
+              ? std::vector(shapes.size(), kMayBeFastest)
+              : estimates_of(measurements, known_[choice_.members[i]], shapes, in_rows_alone));
     }
     regret_shapes_ = time_choice(measurements, members, question, [&] { go_on(); });
     std::vector<double> ratios;

@@ -9,28 +9,31 @@
 
 namespace ak::app {
 
-/// How the time that a set may take is divided: searches have a quarter of it, measuring points on shapes asked for ends at
-/// the half, on drawn ones at three quarters, and members are checked in the last. What cannot be had in less, such as a
-/// first member, takes its time all the same. Chosen, so that no step takes what those after it need: without this a set
-/// of eight shapes took 340 s of 90 (experiments/results/2026-11-28_h200_library_time).
+/// How the time that is left for a set is divided: searches have a quarter of it, measuring the starts of templates ends at
+/// the half, drawn shapes have half of what is left then, and members are checked in the rest. What every set needs takes its
+/// time all the same. Chosen, so that no step takes what those after it need: without this a set of eight shapes took 338 s
+/// of 92 (experiments/results/2026-11-28_h200_library_time).
 class SetTime {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  static constexpr double kPointsEnd = 0.5;
-  /// Compiling a member, choosing its shapes and checking it there: 28 took 151 s, 12 of another set 137 s (as there).
-  static constexpr Milliseconds kOfMember{5'000};
+  static constexpr double kStartsEnd = 0.5;
+  /// Compiling a member, choosing its shapes and checking it there: 28 took 151 s, 12 of another set 133 s of which 53 were
+  /// for choosing, which takes a quarter since (as there).
+  static constexpr Milliseconds kOfMember{8'000};
   /// However little time is left, that a few shapes may have kernels of their own (chosen).
   static constexpr std::size_t kFewMembers = 4;
 
-  /// @param whole no limit: any time
+  /// @param whole no limit: any time; @param spent_before of it, by whom this one goes on for
   SetTime(std::optional<Milliseconds> whole, Milliseconds spent_before)
-      : whole_(whole), spent_before_(spent_before), began_(Clock::now()) {}
+      : whole_(whole ? std::optional(std::max(Milliseconds(0), *whole - spent_before)) : std::nullopt),
+        began_(Clock::now()) {}
 
   /// Whether less than that part of the time is over.
   [[nodiscard]] bool is_before(double part) const {
-    return !whole_ ||
-           spent() < Milliseconds(static_cast<std::int64_t>(part * static_cast<double>(whole_->count())));
+    if (!whole_) return true;
+    const double end_ms = part * static_cast<double>(whole_->count());
+    return static_cast<double>(spent().count()) < end_ms;
   }
   /// Not below 0; nothing without a limit.
   [[nodiscard]] std::optional<Milliseconds> left() const {
@@ -46,11 +49,10 @@ class SetTime {
  private:
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] Milliseconds spent() const {
-    return spent_before_ + std::chrono::duration_cast<Milliseconds>(Clock::now() - began_);
+    return std::chrono::duration_cast<Milliseconds>(Clock::now() - began_);
   }
 
   std::optional<Milliseconds> whole_;
-  Milliseconds spent_before_;
   Clock::time_point began_;
 };
 

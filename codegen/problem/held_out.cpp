@@ -241,7 +241,8 @@ Result<AxisValues> draw_shape(const ProblemInstance& problem, const HeldOutRange
       input_error = "none is wanted";
     if (input_error.empty()) return shape.sizes();
   }
-  return InputError{fmt::format("of {} shapes drawn none is possible: {}", draws, input_error)};
+  return InputError{one_shape ? fmt::format("its only shape is not possible: {}", input_error)
+                              : fmt::format("of {} shapes drawn none is possible: {}", draws, input_error)};
 }
 
 std::vector<Workload> sample_held_out(const ProblemInstance& problem, DeviceKind device, int count,

@@ -137,7 +137,7 @@ class MemberShapes {
       axis = between(axis, size, size).value_or(near.axes[name]);
     }
     // As many draws in either case, so that all members ask about the same shapes.
-    if (add(exact))
+    if (add(exact, kDrawsNearCorner))
       ++draws_;
     else
       add(near, kDrawsNearCorner);

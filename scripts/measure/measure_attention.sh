@@ -35,7 +35,7 @@ declare -A in_turns=(
   [forward]="gpt2_small_causal glm47_flash_causal hdim128_bf16_full_2k"
   [decode]="b8_4k b1_32k b64_1k"
   [paged]="pages_of_16"
-  [backward]="d64_causal d64_any_order d128_causal d128_any_order d128_grouped d128_grouped_any_order d64_1k_any_order"
+  [backward]="d64_causal d64_any_order d128_causal d128_full d128_any_order d128_grouped d128_grouped_any_order d64_1k_any_order"
 )
 
 say() { printf '%4ss  %s\n' $SECONDS "$*"; }

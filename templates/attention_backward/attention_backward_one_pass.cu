@@ -16,7 +16,8 @@
     "D <= 128",
     "QUERIES <= (64 if D == 128 else 128)",
     "EARLY_DQ == 0 or D == 64",
-    "TOGETHER == 1 or HEADS * TOGETHER == 128 and not any_order",
+    "TOGETHER == 1 or causal and not any_order and HEADS * TOGETHER == 128",
+    "not any_order or T <= 128 * 65535",
     "SHARED <= 232448"
   ],
   "let": {
@@ -80,7 +81,7 @@
 // heads have fewer blocks each at work, which wait less but bring everything anew, so that these have to keep in step.
 // TOGETHER wants neither: so many blocks of a head take the tiles that all of them have first and then what is their own,
 // each ending earlier than the one before; those that follow, one after the other, take their own first, and then they
-// are together again and end at the same time. HEADS * TOGETHER is about the number of SMs.
+// are together again and end at the same time. HEADS * TOGETHER is 128, for the 132 SMs of an H200.
 //
 // The sums of a tile are brought into rows and rounded when its last keys have been added: with a causal mask these are
 // of another block for every tile or two, and a warp of it does that meanwhile; without one they would all be of the
@@ -360,7 +361,7 @@ __device__ __forceinline__ void release(u32 barrier) {
 // ---- the threads that add dq to the sums
 
 // A tile's word counts the blocks whose addition has ended, from this unit on; and below it, where any may be first, those
-// that have begun.
+// that have begun: 65,535 of 128 keys at most.
 constexpr u32 ENDED = ANY_ORDER ? 1 << 16 : 1;
 
 // Whether this block stores, as none has before. Others wait for it.

@@ -216,5 +216,24 @@ TEST_CASE(
   CHECK(sample_held_out(problem, DeviceKind::cuda, 6, 1, none).empty());
 }
 
+TEST_CASE("a shape is drawn as often as is wished, and the only one of a range once") {
+  const ProblemInstance problem = problem_of_three_axes({});
+  const auto draws_of = [&](const HeldOutRange& range, std::uint32_t draws) {
+    std::uint32_t asked = 0;
+    const ShapeWishes wishes{.draws = draws, .accepts = [&](const AxisValues&) { return ++asked == 0; }};
+    CHECK_FALSE(draw_shape(problem, range, 1, 0, wishes).ok());
+    return asked;
+  };
+  const HeldOutRange several{
+      .name = "several",
+      .axes = {{"N", {.low = 1, .high = 4096}}, {"M", {.low = 1, .high = 9}}, {"K", {.low = 8, .high = 8}}}};
+  const HeldOutRange one{
+      .name = "one",
+      .axes = {{"N", {.low = 64, .high = 64}}, {"M", {.low = 9, .high = 9}}, {"K", {.low = 8, .high = 8}}}};
+  CHECK(draws_of(several, kMaxShapeDraws) == 1'000);
+  CHECK(draws_of(several, 200) == 200);
+  CHECK(draws_of(one, kMaxShapeDraws) == 1);
+}
+
 }  // namespace
 }  // namespace ak::codegen

@@ -152,6 +152,8 @@ TEST_CASE("on the emulator a short run of every template ends with a verified ke
                                            {"flash_attention", "--dtype", "bf16", "--head_dim", "32"},
                                            {"attention_decode", "--dtype", "fp16", "--paged"},
                                            {"attention_backward", "--dtype", "bf16", "--head_dim", "64"},
+                                           {"attention_backward", "--head_dim", "64", "--causal",
+                                            "--any_order", "--template", "attention_backward_one_pass.cu"},
                                            {"attention_block_sparse", "--dtype", "bf16", "--block", "64"},
                                            {"gemm", "--dtype", "int8"},
                                            {"copy", "--dtype", "bf16"},

@@ -230,6 +230,30 @@ TEST_CASE("of a kernel with more shapes than a set is learned from a session tun
   CHECK(some[63]["N"] == 126);
 }
 
+TEST_CASE(
+    "each kernel of a library is searched for in minutes of its own, most where most of the model's time "
+    "goes") {
+  const auto entry = [](const std::string& name, double share) {
+    return app::PackageEntry{.name = name, .kernel = "", .problem = name, .share = share};
+  };
+  app::TuningOrder order{
+      .entries = {entry("norm", 0.1), entry("gemm", 0.6), entry("norm", 0.1), entry("rope", 0.2)},
+      .arch = {},
+      .device = {},
+      .minutes = 30};
+  const Json manifest = app::tuning_manifest(order);
+  CHECK_FALSE(manifest.contains("budgets"));
+  REQUIRE(manifest["runs"].size() == 3);
+  CHECK(manifest["runs"][0]["name"] == "gemm");
+  CHECK(manifest["runs"][0]["max_minutes"] == 14.0);
+  CHECK(manifest["runs"][1]["max_minutes"] == 8.0);
+  CHECK(manifest["runs"][2]["max_minutes"] == 8.0);
+  for (app::PackageEntry& one : order.entries) one.share = 0;
+  CHECK(app::tuning_manifest(order)["runs"][0]["max_minutes"] == 10.0);
+  order.minutes = 0;
+  CHECK(app::tuning_manifest(order)["runs"][0]["max_minutes"] == 0.01);
+}
+
 TEST_CASE("a package that is made again has a version that pip takes for newer") {
   CHECK(app::next_version("1.0") == "1.0.post1");
   CHECK(app::next_version("1.0.post9") == "1.0.post10");

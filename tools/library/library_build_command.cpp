@@ -83,7 +83,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--device", flags.device,
                  "the product whose measurements decide with --plan; part of its name");
   add_integer(app, "--tune", {.min = 1, .max = 100'000}, into(flags.tune_minutes),
-              "tune operators of the plan that have no kernel, so many minutes in all");
+              "search for operators of the plan that have no kernel, so many minutes shared "
+              "out among them; each needs about a minute more, to be checked");
   app.add_option("--compiler", flags.compiler, "C++ compiler of the launcher (default: $CXX, else c++)");
   app.add_flag("--force", flags.force, "write into a folder that is not empty");
   app.add_option("--db", flags.database,

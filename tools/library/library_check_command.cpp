@@ -57,7 +57,8 @@ void declare_check(CLI::App& app, CheckFlags& flags) {
                "tune what regressed, and build the package anew where something faster was found")
       ->group("Main");
   add_integer(app, "--tune", {.min = 1, .max = 100'000}, into(flags.minutes),
-              "with --repair, so many minutes in all (default: 60)");
+              "with --repair, search so many minutes, shared out among what regressed; each "
+              "kernel needs about a minute more (default: 60)");
   app.add_option("--baselines", flags.baselines,
                  "of PyTorch, as `alphakernel baselines` takes them; empty: none")
       ->capture_default_str();
