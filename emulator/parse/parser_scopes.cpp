@@ -37,12 +37,21 @@ void Scopes::close() {
   --depth_;
 }
 
+/// An empty one where there is none. Most registers are of the few ranges that were looked up last.
+Scopes::Range Scopes::range_of(const Key& key) const {
+  auto& [latest_key, latest] = latest_[static_cast<unsigned char>(key.name.back()) % latest_.size()];
+  if (latest_key == key) return latest;
+  const auto found = ranges_.find(key);
+  if (found == ranges_.end()) return {};
+  latest_key = key;
+  return latest = found->second;
+}
+
 std::optional<Local> Scopes::find_in(std::string_view name, const std::optional<NumberedName>& split,
                                      Index scope) const {
   if (split && scopes_[scope].has_ranges) {
-    const auto found = ranges_.find({scope, split->stem});
-    if (found != ranges_.end() && split->number < found->second.count)
-      return Local{LocalKind::reg, found->second.first + split->number, 1};
+    const Range range = range_of({scope, split->stem});
+    if (split->number < range.count) return Local{LocalKind::reg, range.first + split->number, 1};
   }
   if (scopes_[scope].has_names) {
     const auto found = names_.find({scope, name});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -60,7 +61,7 @@ class Scopes {
 
  private:
   struct Key {
-    Index scope;
+    Index scope = kNone;
     std::string_view name;
     bool operator==(const Key&) const = default;
   };
@@ -82,7 +83,12 @@ class Scopes {
     Index first = 0;
     Index count = 0;
   };
+  struct Latest {
+    Key key;
+    Range range;
+  };
 
+  [[nodiscard]] Range range_of(const Key& key) const;
   [[nodiscard]] std::optional<Local> find_in(std::string_view name, const std::optional<NumberedName>& split,
                                              Index scope) const;
 
@@ -91,6 +97,7 @@ class Scopes {
   std::vector<Scope> scopes_{1};
   std::unordered_map<Key, Local, KeyHash> names_;
   std::unordered_map<Key, Range, KeyHash> ranges_;
+  mutable std::array<Latest, 8> latest_;  ///< of ranges_, by the last letters of their stems
   std::unordered_map<Key, Index, KeyHash> lowest_numbers_;  ///< of names by themselves, by their stems
   std::unordered_set<std::string_view> taken_;
   std::unordered_map<std::string_view, Index> taken_ranges_;  ///< stem -> the count

@@ -55,19 +55,18 @@ constexpr std::size_t place_of(std::uint64_t number) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio spreads small numbers
   return (number * kGolden) >> 57;
 }
-constexpr std::uint8_t kNoType = 255;
 
 /// By the place of its name, or the next one that was free.
 struct TypePlace {
-  std::uint64_t name = 0;
-  std::uint8_t type = kNoType;
+  std::uint64_t name = 0;  ///< 0: free
+  Type type = Type::pred;
 };
 constexpr auto kTypePlaces = [] {
   std::array<TypePlace, kPlaces> places{};
   for (std::size_t i = 0; i < kTypes.size(); ++i) {
     std::size_t at = place_of(packed(kTypes[i].name));
-    while (places[at].type != kNoType) at = (at + 1) % kPlaces;
-    places[at] = {packed(kTypes[i].name), static_cast<std::uint8_t>(i)};
+    while (places[at].name != 0) at = (at + 1) % kPlaces;
+    places[at] = {packed(kTypes[i].name), static_cast<Type>(i)};
   }
   return places;
 }();
@@ -83,8 +82,8 @@ const TypeFacts& facts(Type type) { return kTypes[static_cast<std::size_t>(type)
 std::optional<Type> parse_type(std::string_view name) {
   if (name.size() > kLongestName) return std::nullopt;
   const std::uint64_t wanted = packed(name);
-  for (std::size_t at = place_of(wanted); kTypePlaces[at].type != kNoType; at = (at + 1) % kPlaces)
-    if (kTypePlaces[at].name == wanted) return static_cast<Type>(kTypePlaces[at].type);
+  for (std::size_t at = place_of(wanted); kTypePlaces[at].name != 0; at = (at + 1) % kPlaces)
+    if (kTypePlaces[at].name == wanted) return kTypePlaces[at].type;
   return std::nullopt;
 }
 

@@ -71,6 +71,19 @@ bool is_plain(std::string_view text) {
   return std::ranges::none_of(text.substr(at), needs_escape);
 }
 
+/// About as many as its text has, so that a program is not moved as text is added to it.
+std::size_t text_bytes(const Json& value) {
+  constexpr std::size_t kMarks = 16;  // quotes, a colon and a comma, or a number
+  if (const auto* string = value.get_ptr<const std::string*>()) return string->size() + kMarks;
+  std::size_t bytes = kMarks;
+  if (value.is_object())
+    for (const auto& [key, member] : value.get_ref<const Json::object_t&>())
+      bytes += key.size() + text_bytes(member);
+  if (value.is_array())
+    for (const Json& element : value) bytes += text_bytes(element);
+  return bytes;
+}
+
 bool append_plain(std::string& text, std::string_view string) {
   const bool plain = is_plain(string);
   if (plain) text.append(1, '"').append(string).append(1, '"');
@@ -111,6 +124,7 @@ std::string encode(const WorkerMessage& message, std::string_view nonce) {
   json["type"] = message.type;
   if (!message.prints.empty()) json["prints"] = message.prints;
   std::string line;
+  line.reserve(text_bytes(message.body));
   append_json(line, json);
   line.back() = ',';
   append_json(line.append("\"body\":"), message.body);
