@@ -67,9 +67,11 @@ void check_replaceable(const std::filesystem::path& file) {
          kind_of(info.st_mode));
 }
 
-/// To its end.
-std::string read_all(int fd, const std::string& name, std::size_t limit_bytes) {
+/// To its end. @param expected how many bytes there seem to be, which are then not moved as more come
+std::string read_all(int fd, const std::string& name, std::size_t limit_bytes, std::size_t expected = 0) {
+  constexpr std::size_t kMostReserved = std::size_t{16} << 20;  // a file may have holes
   std::string content;
+  content.reserve(std::min({expected, limit_bytes, kMostReserved}));
   char chunk[64 << 10];
   for (;;) {
     const ssize_t count = ::read(fd, chunk, sizeof chunk);
@@ -98,7 +100,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes
   if (!fd) fail(ExitCode::bad_input, "cannot read {}: {}", path.string(), reason());
   struct stat info = {};
   if (::fstat(fd.get(), &info) == 0) check_regular(info.st_mode, path);  // another file by now
-  return read_all(fd.get(), path.string(), limit_bytes);
+  return read_all(fd.get(), path.string(), limit_bytes, static_cast<std::size_t>(info.st_size));
 }
 
 std::string read_standard_input(std::size_t limit_bytes) {

@@ -17,6 +17,21 @@ std::string shown(const Json& json) {
   return text.size() <= kShownValueBytes ? text : sanitize(text, kShownValueBytes) + "...";
 }
 
+/// The path of `wanted` in `json`, whose own is `path`.
+std::optional<std::string> path_to(const Json& wanted, const Json& json, const std::string& path) {
+  if (&wanted == &json) return path;
+  if (!json.is_structured()) return std::nullopt;
+  std::size_t index = 0;
+  for (const auto& [key, value] : json.items()) {
+    const std::string name = sanitize(key, kShownValueBytes);
+    const std::string below = json.is_array() ? fmt::format("{}[{}]", path, index++)
+                              : path.empty()  ? name
+                                              : path + "." + name;
+    if (auto found = path_to(wanted, value, below)) return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void JsonReader::fail(std::string_view expected) const {
@@ -24,7 +39,8 @@ void JsonReader::fail(std::string_view expected) const {
 }
 
 void JsonReader::reject(std::string_view message) const {
-  throw JsonInputError(path_.empty() ? std::string(message) : fmt::format("{}: {}", path_, message));
+  const std::string where = path();
+  throw JsonInputError(where.empty() ? std::string(message) : fmt::format("{}: {}", where, message));
 }
 
 void JsonReader::only(std::initializer_list<std::string_view> keys) const {
@@ -37,38 +53,39 @@ void JsonReader::only(std::initializer_list<std::string_view> keys) const {
   }
 }
 
-std::string JsonReader::path_of(const std::string& key) const {
-  std::string name = sanitize(key, kShownValueBytes);
-  return path_.empty() ? name : path_ + "." + name;
+std::string JsonReader::path() const { return path_to(*json_, *root_, root_path_).value_or(root_path_); }
+
+JsonReader JsonReader::at(const Json& json) const {
+  JsonReader reader = *this;
+  reader.json_ = &json;
+  return reader;
 }
 
 JsonReader JsonReader::member(std::string_view key) const {
-  auto found = find(key);
-  if (!found) reject(fmt::format("the key '{}' is missing", key));
-  return *found;
+  if (!json_->is_object()) fail("an object");
+  const auto found = json_->find(key);
+  if (found == json_->end()) reject(fmt::format("the key '{}' is missing", key));
+  return at(*found);
 }
 
 std::optional<JsonReader> JsonReader::find(std::string_view key) const {
   if (!json_->is_object()) fail("an object");
-  const auto found = json_->find(std::string(key));
-  if (found == json_->end()) return std::nullopt;
-  return JsonReader(*found, path_of(std::string(key)));
+  const auto found = json_->find(key);
+  return found == json_->end() ? std::nullopt : std::optional(at(*found));
 }
 
 std::vector<std::pair<std::string, JsonReader>> JsonReader::members() const {
   if (!json_->is_object()) fail("an object");
   std::vector<std::pair<std::string, JsonReader>> result;
-  for (const auto& [key, value] : json_->items()) {
-    result.emplace_back(key, JsonReader(value, path_of(key)));
-  }
+  for (const auto& [key, value] : json_->items()) result.emplace_back(key, at(value));
   return result;
 }
 
 std::vector<JsonReader> JsonReader::items() const {
   if (!json_->is_array()) fail("a list");
   std::vector<JsonReader> result;
-  for (std::size_t i = 0; i < json_->size(); ++i)
-    result.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i));
+  result.reserve(json_->size());
+  for (const Json& item : *json_) result.push_back(at(item));
   return result;
 }
 

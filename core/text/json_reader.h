@@ -24,10 +24,11 @@ class JsonInputError : public std::runtime_error {
 /// Refers to the JSON it was made from, which must outlive it.
 class JsonReader {
  public:
-  explicit JsonReader(const Json& json, std::string path = "") : json_(&json), path_(std::move(path)) {}
+  explicit JsonReader(const Json& json, std::string path = "")
+      : json_(&json), root_(&json), root_path_(std::move(path)) {}
 
   [[nodiscard]] const Json& json() const { return *json_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string path() const;  ///< safe to show: keys are untrusted
 
   /// Throws JsonInputError "<path>: expected <what>, got <value>".
   [[noreturn]] void fail(std::string_view expected) const;
@@ -47,10 +48,12 @@ class JsonReader {
   [[nodiscard]] bool boolean() const;
 
  private:
-  [[nodiscard]] std::string path_of(const std::string& key) const;  ///< safe to show: keys are untrusted
+  [[nodiscard]] JsonReader at(const Json& json) const;
 
   const Json* json_;
-  std::string path_;
+  // Where that is in it is looked up when somebody wants to know, which is when something is wrong.
+  const Json* root_;
+  std::string root_path_;
 };
 
 }  // namespace ak

@@ -131,10 +131,10 @@ int lane_bytes(Type type) { return std::max(4, bytes(type)); }
 Slot FunctionLowering::register_slot(const Operand& operand, Type type) const {
   const Register& reg = plan_.function->registers[operand.index];
   const RegisterClass which = register_class_of(reg.type);
-  if (!operand.name.empty()) unsupported(fmt::format("part .{} of register {}", operand.name, reg.name));
+  if (!operand.name.empty()) unsupported(fmt::format("part .{} of register {}", operand.name, reg.name()));
   if (which == RegisterClass::predicate || which != register_class_of(type)) {
     unsupported(
-        fmt::format("register {} of type .{} as .{}", reg.name, to_string(reg.type), to_string(type)));
+        fmt::format("register {} of type .{} as .{}", reg.name(), to_string(reg.type), to_string(type)));
   }
   const std::uint32_t row = which == RegisterClass::bytes4 ? 1 : which == RegisterClass::bytes8 ? 2 : 4;
   return plan_.base[static_cast<std::size_t>(which)] +

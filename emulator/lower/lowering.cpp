@@ -13,7 +13,7 @@ const Operand& Lowering::operand(std::size_t i) const {
 }
 
 Type Lowering::type(int from_back) const {
-  const std::vector<std::string>& all = modifiers();
+  const auto all = modifiers();
   for (std::size_t i = all.size(); i-- > 0;) {
     const auto found = parse_type(all[i]);
     if (found && from_back-- == 0) return *found;
@@ -22,7 +22,7 @@ Type Lowering::type(int from_back) const {
 }
 
 void Lowering::accept_modifiers(std::initializer_list<std::string_view> known) const {
-  for (const std::string& modifier : modifiers()) {
+  for (const std::string_view modifier : modifiers()) {
     if (parse_type(modifier) || std::find(known.begin(), known.end(), modifier) != known.end()) continue;
     unsupported(fmt::format("modifier .{}", modifier));
   }

@@ -33,7 +33,7 @@ class Lowering {
   [[nodiscard]] virtual const Instruction& instruction() const = 0;
   [[nodiscard]] const Operand& operand(std::size_t i) const;
   [[nodiscard]] std::size_t operand_count() const { return instruction().operands.size(); }
-  [[nodiscard]] const std::vector<std::string>& modifiers() const { return instruction().modifiers; }
+  [[nodiscard]] std::span<const std::string_view> modifiers() const { return instruction().modifiers; }
   [[nodiscard]] bool has(std::string_view modifier) const { return instruction().has(modifier); }
   /// The type among the modifiers, counted from the back (0: the last one); UnsupportedInstruction if none.
   [[nodiscard]] Type type(int from_back = 0) const;

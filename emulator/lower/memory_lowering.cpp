@@ -66,7 +66,7 @@ void lower_address(Lowering& lowering, const Operand& address, Op& op) {
 }
 
 Type only_type(const Lowering& lowering) {
-  const auto is_type = [](const std::string& modifier) { return parse_type(modifier).has_value(); };
+  const auto is_type = [](std::string_view modifier) { return parse_type(modifier).has_value(); };
   if (std::ranges::count_if(lowering.modifiers(), is_type) > 1)
     Lowering::unsupported("this combination of types");
   return lowering.type();

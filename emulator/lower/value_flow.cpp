@@ -39,7 +39,7 @@ constexpr std::pair<std::string_view, FlowKind> kKinds[] = {
 
 FlowKind flow_of_conversion(const Instruction& conversion) {
   std::vector<Type> types;
-  for (const std::string& modifier : conversion.modifiers) {
+  for (const std::string_view modifier : conversion.modifiers) {
     if (const auto type = parse_type(modifier)) types.push_back(*type);
   }
   const bool integers = types.size() == 2 && conversion.modifiers.size() == 2 &&

@@ -22,7 +22,7 @@ constexpr std::string_view kPlain[] = {"add", "sub", "mul",  "mad",  "and",  "or
 constexpr std::string_view kPauses[] = {"nanosleep", "fence", "membar"};
 
 template <std::size_t kCount>
-bool among(const std::string_view (&names)[kCount], const std::string& name) {
+bool among(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

@@ -34,7 +34,7 @@ std::vector<Slot> checked(std::vector<Slot> slots, const FragmentLayout& layout)
 }  // namespace
 
 NamedShape shape_of(const Lowering& lowering) {
-  for (const std::string& modifier : lowering.modifiers()) {
+  for (const std::string_view modifier : lowering.modifiers()) {
     if (const auto shape = parse_shape(modifier)) return {modifier, *shape};
   }
   Lowering::unsupported("a matrix instruction without a shape");

@@ -200,9 +200,8 @@ std::optional<Op> lower_mma(Lowering& lowering) {
 
 int count_of_types(const Lowering& lowering) {
   const auto& modifiers = lowering.modifiers();
-  return static_cast<int>(std::count_if(modifiers.begin(), modifiers.end(), [](const std::string& name) {
-    return parse_type(name).has_value();
-  }));
+  return static_cast<int>(std::count_if(modifiers.begin(), modifiers.end(),
+                                        [](std::string_view name) { return parse_type(name).has_value(); }));
 }
 
 // Fragments are laid out the same whatever the layout was in memory.

@@ -12,7 +12,7 @@ namespace ak::emulator {
 
 std::optional<Type> wide_float_type(const Lowering& lowering) {
   std::optional<Type> only;
-  for (const std::string& modifier : lowering.modifiers()) {
+  for (const std::string_view modifier : lowering.modifiers()) {
     const std::optional<Type> type = parse_type(modifier);
     if (!type) continue;
     if (*type != Type::f32 && *type != Type::f32x2 && *type != Type::f64) return std::nullopt;

@@ -279,7 +279,7 @@ Op lower_form(Lowering& lowering, Handler run, bool named_result, Second second)
 std::optional<Op> lower_video(Lowering& lowering) {
   lowering.accept_modifiers({"sat", "add", "min", "max"});
   expect_word_types(lowering, 3);
-  const std::string& opcode = lowering.instruction().opcode;
+  const std::string_view opcode = lowering.instruction().opcode;
   const bool vector = elements_of(opcode) > 1;
   const Second second = second_of(lowering);
   if (vector &&
@@ -294,7 +294,7 @@ std::optional<Op> lower_shift(Lowering& lowering) {
   expect_word_types(lowering, 3);
   if (is_signed(lowering.type(0))) Lowering::unsupported("a signed shift count");
   const std::string mode = lowering.has("wrap") ? ".wrap" : lowering.has("clamp") ? ".clamp" : "";
-  return lower_form(lowering, named(kShifts, lowering.instruction().opcode + mode), true,
+  return lower_form(lowering, named(kShifts, std::string(lowering.instruction().opcode) + mode), true,
                     second_of(lowering));
 }
 

@@ -10,9 +10,15 @@ bool Instruction::has(std::string_view modifier) const {
 }
 
 std::string Instruction::spelling() const {
-  std::string text = opcode;
-  for (const std::string& modifier : modifiers) text.append(".").append(modifier);
+  std::string text(opcode);
+  for (const std::string_view modifier : modifiers) text.append(".").append(modifier);
   return text;
+}
+
+std::string Register::name() const {
+  std::string text(stem);
+  if (number != kNone) text.append(std::to_string(number));
+  return text.append(suffix);
 }
 
 }  // namespace ak::emulator

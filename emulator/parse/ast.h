@@ -3,8 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/parse/type.h"
@@ -51,9 +55,10 @@ struct Operand {
 
 /// `@!%p opcode.mod1.mod2 operands;`
 struct Instruction {
-  std::string opcode;                  ///< "ld", "cp", "mma": up to the first dot
-  std::vector<std::string> modifiers;  ///< without dots: {"global", "v4", "f32"}; "shared::cta" is one
-  std::optional<Operand> guard;        ///< a predicate register
+  std::string_view opcode;  ///< "ld", "cp", "mma": up to the first dot
+  /// Without dots: {"global", "v4", "f32"}; "shared::cta" is one. Only instructions that are spelt alike share a list.
+  std::span<const std::string_view> modifiers;
+  std::optional<Operand> guard;  ///< a predicate register
   std::vector<Operand> operands;
   Index location = kNone;  ///< Module::locations
   int ptx_line = 0;        ///< 1-based line in the PTX text
@@ -64,8 +69,12 @@ struct Instruction {
 };
 
 struct Register {
-  std::string name;  ///< "%r12"; made unique where nested scopes declare the same name again
+  std::string_view stem;  ///< "%r" of one of a range, else the whole name
+  Index number = kNone;   ///< in the range
   Type type = Type::b32;
+  std::string_view suffix;  ///< makes the name unique where nested scopes declare it again
+
+  [[nodiscard]] std::string name() const;  ///< "%r12"
 };
 
 /// A reference to a symbol inside an initializer: `generic(name) + offset`.
@@ -101,7 +110,14 @@ struct BranchTargets {
   std::vector<std::string> labels;
 };
 
+/// What the views of instructions and registers point to: most are of a few words that come again and again.
+struct Words {
+  std::deque<std::string> texts;
+  std::deque<std::vector<std::string_view>> lists;
+};
+
 struct Function {
+  std::shared_ptr<const Words> words;  ///< all functions of a module share them
   std::string name;
   bool entry = false;
   bool is_extern = false;            ///< a declaration without a body

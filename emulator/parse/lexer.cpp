@@ -10,7 +10,14 @@
 namespace ak::emulator {
 namespace {
 
-enum CharClass : std::uint8_t { kBlank = 1, kDigit = 2, kNameStart = 4, kNamePart = 8 };
+enum CharClass : std::uint8_t {
+  kBlank = 1,
+  kDigit = 2,
+  kNameStart = 4,
+  kNamePart = 8,
+  kSingle = 16,   ///< a mark by itself
+  kPairEnd = 32,  ///< the second character of a mark of two
+};
 
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> classes{};
@@ -19,6 +26,9 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
   for (int c = 'a'; c <= 'z'; ++c) classes[static_cast<std::size_t>(c)] = kNameStart | kNamePart;
   for (int c = 'A'; c <= 'Z'; ++c) classes[static_cast<std::size_t>(c)] = kNameStart | kNamePart;
   for (const char c : {'_', '$'}) classes[static_cast<unsigned char>(c)] = kNameStart | kNamePart;
+  for (const char c : std::string_view("{}()[]<>,;:+-*/%!~&|^?=@"))
+    classes[static_cast<unsigned char>(c)] = kSingle;
+  for (const char c : std::string_view("<>=&|")) classes[static_cast<unsigned char>(c)] |= kPairEnd;
   return classes;
 }
 
@@ -27,92 +37,75 @@ constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 bool is(char c, CharClass wanted) { return (kClasses[static_cast<unsigned char>(c)] & wanted) != 0; }
 
 constexpr std::array<std::string_view, 8> kPairs = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
-constexpr std::string_view kSingles = "{}()[]<>,;:+-*/%!~&|^?=@";
 
 }  // namespace
 
 void Lexer::reject(Token& token, std::string_view message) {
   token.kind = TokenKind::bad;
   token.text = message;
-  position_ = text_.size();
+  next_ = end_;
+}
+
+inline void Lexer::take_until(const char* end, TokenKind kind, Token& token) {
+  token.kind = kind;
+  token.text = {next_, static_cast<std::size_t>(end - next_)};
+  next_ = end;
+}
+
+inline const char* Lexer::end_of_name(const char* at) const {
+  while (at != end_ && is(*at, kNamePart)) ++at;
+  return at;
+}
+
+/// A name, or one behind a `%`: where it ends; null where there is none.
+inline const char* Lexer::end_of_word() const {
+  const char* const first = next_ + (peek() == '%' ? 1 : 0);
+  return first != end_ && is(*first, kNameStart) ? end_of_name(first + 1) : nullptr;
 }
 
 /// False where a comment never ends.
-bool Lexer::skip_blanks() {
-  while (position_ < text_.size()) {
-    const char c = text_[position_];
-    if (is(c, kBlank)) {
-      line_ += c == '\n' ? 1 : 0;
-      ++position_;
-    } else if (c == '/' && at(position_ + 1) == '/') {
-      const std::size_t end = text_.find('\n', position_);
-      position_ = end == std::string_view::npos ? text_.size() : end;
-    } else if (c == '/' && at(position_ + 1) == '*') {
-      const std::size_t end = text_.find("*/", position_ + 2);
-      if (end == std::string_view::npos) return false;
-      for (; position_ < end; ++position_) line_ += text_[position_] == '\n' ? 1 : 0;
-      position_ = end + 2;
-    } else {
-      break;
+inline bool Lexer::skip_blanks() {
+  while (next_ != end_) {
+    if (is(*next_, kBlank)) {
+      line_ += *next_ == '\n' ? 1 : 0;
+      ++next_;
+    } else if (*next_ != '/' || (peek(1) != '/' && peek(1) != '*')) {
+      return true;
+    } else if (!skip_comment()) {
+      return false;
     }
   }
+  return true;
+}
+
+bool Lexer::skip_comment() {
+  const std::string_view rest(next_, static_cast<std::size_t>(end_ - next_));
+  const bool is_line = rest[1] == '/';
+  const std::size_t end = is_line ? rest.find('\n') : rest.find("*/", 2);
+  if (end == rest.npos && !is_line) return false;
+  const char* const behind = end == rest.npos ? end_ : next_ + end + (is_line ? 0 : 2);
+  line_ += static_cast<int>(std::count(next_, behind, '\n'));
+  next_ = behind;
   return true;
 }
 
 Token Lexer::next() {
-  Token token = next_piece();
-  if (token.kind == TokenKind::dotted && token.text == "loc") read_location(token);
-  return token;
-}
-
-bool Lexer::accept(TokenKind kind, std::string_view text) {
-  Lexer ahead = *this;
-  const Token token = ahead.next_piece();
-  if (token.kind != kind || (!text.empty() && token.text != text)) return false;
-  *this = ahead;
-  return true;
-}
-
-void Lexer::accept_place() {
-  for (int i = 0; i < 3; ++i) static_cast<void>(accept(TokenKind::integer));
-}
-
-/// `.loc 1 20 3, function_name $L__info_string0 + 4, inlined_at 1 30 5`. Where it ends is read from its grammar, not
-/// from lines, so that nothing hides behind it.
-void Lexer::read_location(Token& token) {
-  const std::size_t begin = position_ - token.text.size();
-  accept_place();
-  while (accept(TokenKind::punctuation, ",")) {
-    if (accept(TokenKind::word, "inlined_at")) {
-      accept_place();
-    } else if (accept(TokenKind::word, "function_name") && accept(TokenKind::word) &&
-               accept(TokenKind::punctuation, "+")) {
-      static_cast<void>(accept(TokenKind::integer));
-    }
-  }
-  token.kind = TokenKind::location;
-  token.text = text_.substr(begin, position_ - begin);
-}
-
-Token Lexer::next_piece() {
-  const std::size_t before = position_;
+  const char* const before = next_;
   const bool blanks_end = skip_blanks();
   Token token;
-  token.glued = position_ == before && before != 0;
+  token.glued = next_ == before && before != begin_;
   token.line = line_;
   if (!blanks_end) {
     reject(token, "a comment does not end");
+  } else if (next_ == end_) {
     return token;
-  }
-  if (position_ >= text_.size()) return token;
-  const char c = text_[position_];
-  if (is(c, kNameStart) || (c == '%' && is(at(position_ + 1), kNameStart))) {
-    read_word(token);
-  } else if (c == '.') {
+  } else if (const char* const word_end = end_of_word()) {
+    take_until(word_end, TokenKind::word, token);
+  } else if (*next_ == '.') {
     read_dotted(token);
-  } else if (is(c, kDigit)) {
+  } else if (is(*next_, kDigit)) {
     read_number(token);
-  } else if (c == '"') {
+  } else if (*next_ == '"') {
     read_string(token);
   } else {
     read_punctuation(token);
@@ -120,112 +113,132 @@ Token Lexer::next_piece() {
   return token;
 }
 
-void Lexer::read_word(Token& token) {
-  const std::size_t begin = position_++;
-  while (position_ < text_.size() && is(text_[position_], kNamePart)) ++position_;
-  token.kind = TokenKind::word;
-  token.text = text_.substr(begin, position_ - begin);
+/// Takes what `read` reads behind blanks and comments, where it says that this is what is wanted.
+template <class Read>
+inline bool Lexer::accept(Read read) {
+  const char* const before = next_;
+  const int line = line_;
+  if (skip_blanks() && next_ != end_ && read()) return true;
+  next_ = before;
+  line_ = line;
+  return false;
+}
+
+bool Lexer::accept_integer() {
+  return accept([&] {
+    Token token;
+    if (is(*next_, kDigit)) read_number(token);
+    return token.kind == TokenKind::integer;
+  });
+}
+
+bool Lexer::accept_word(std::string_view text) {
+  return accept([&] {
+    const char* const end = end_of_word();
+    if (end == nullptr || (!text.empty() && std::string_view(next_, end) != text)) return false;
+    next_ = end;
+    return true;
+  });
+}
+
+/// @param mark one that begins no other
+bool Lexer::accept_mark(char mark) {
+  return accept([&] { return *next_++ == mark; });
+}
+
+void Lexer::accept_place() {
+  for (int i = 0; i < 3; ++i) static_cast<void>(accept_integer());
+}
+
+/// `.loc 1 20 3, function_name $L__info_string0 + 4, inlined_at 1 30 5`. Where it ends is read from its grammar, not
+/// from lines, so that nothing hides behind it.
+void Lexer::read_location(Token& token) {
+  accept_place();
+  while (accept_mark(',')) {
+    if (accept_word("inlined_at")) {
+      accept_place();
+    } else if (accept_word("function_name") && accept_word({}) && accept_mark('+')) {
+      static_cast<void>(accept_integer());
+    }
+  }
+  token.kind = TokenKind::location;
+  token.text = {token.text.data(), next_};
 }
 
 void Lexer::read_dotted(Token& token) {
-  const std::size_t begin = ++position_;
-  while (position_ < text_.size()) {
-    if (is(text_[position_], kNamePart)) {
-      ++position_;
-    } else if (text_[position_] == ':' && at(position_ + 1) == ':' && is(at(position_ + 2), kNamePart)) {
-      position_ += 2;
-    } else {
-      break;
-    }
-  }
-  token.kind = TokenKind::dotted;
-  token.text = text_.substr(begin, position_ - begin);
-  if (token.text.empty()) reject(token, "a dot without a name");
+  const char* end = end_of_name(++next_);
+  while (end_ - end > 2 && end[0] == ':' && end[1] == ':' && is(end[2], kNamePart))
+    end = end_of_name(end + 2);
+  take_until(end, TokenKind::dotted, token);
+  if (token.text.empty()) return reject(token, "a dot without a name");
+  if (token.text == "loc") read_location(token);
 }
 
 void Lexer::read_string(Token& token) {
-  const std::size_t begin = ++position_;
   // File names hold backslashes unescaped on some hosts: the next quote ends the string.
-  const std::size_t end = text_.find_first_of("\"\n", begin);
-  if (end == std::string_view::npos || text_[end] != '"') return reject(token, "a string does not end");
-  position_ = end + 1;
-  token.kind = TokenKind::string;
-  token.text = text_.substr(begin, end - begin);
+  const char* const end = std::find_if(++next_, end_, [](char c) { return c == '"' || c == '\n'; });
+  if (end == end_ || *end != '"') return reject(token, "a string does not end");
+  take_until(end, TokenKind::string, token);
+  ++next_;
 }
 
 void Lexer::read_punctuation(Token& token) {
-  token.kind = TokenKind::punctuation;
-  constexpr std::string_view kPairEnds = "<>=&|";
-  if (kPairEnds.find(at(position_ + 1)) != std::string_view::npos) {
-    token.text = text_.substr(position_, 2);
-    if (std::ranges::find(kPairs, token.text) != kPairs.end()) {
-      position_ += 2;
-      return;
-    }
-  }
-  token.text = text_.substr(position_, 1);
-  if (kSingles.find(token.text.front()) == std::string_view::npos) {
-    return reject(token, "a character that PTX does not have");
-  }
-  ++position_;
+  const bool may_be_pair = is(peek(1), kPairEnd);
+  if (may_be_pair && std::ranges::find(kPairs, std::string_view(next_, 2)) != kPairs.end())
+    return take_until(next_ + 2, TokenKind::punctuation, token);
+  if (!is(*next_, kSingle)) return reject(token, "a character that PTX does not have");
+  take_until(next_ + 1, TokenKind::punctuation, token);
 }
 
 void Lexer::read_number(Token& token) {
-  const char second = text_[position_] == '0' ? at(position_ + 1) : '\0';
+  const char second = *next_ == '0' ? peek(1) : '\0';
   if (second == 'f' || second == 'F' || second == 'd' || second == 'D') return read_real_pattern(token);
-  if (second == 'x' || second == 'X') return read_integer(token, position_ + 2, 16);
-  if (second == 'b' || second == 'B') return read_integer(token, position_ + 2, 2);
-  std::size_t end = position_;
-  while (is(at(end), kDigit)) ++end;
-  if (at(end) == '.' || at(end) == 'e' || at(end) == 'E') return read_decimal_real(token);
-  read_integer(token, position_, is(second, kDigit) ? 8 : 10);
+  if (second == 'x' || second == 'X') return read_integer(token, next_ + 2, 16);
+  if (second == 'b' || second == 'B') return read_integer(token, next_ + 2, 2);
+  constexpr std::ptrdiff_t kSafeDigits = 18;  // of a number that is far below 2^63
+  const char* end = next_;
+  std::uint64_t value = 0;
+  for (; end != end_ && is(*end, kDigit); ++end) value = value * 10 + static_cast<std::uint64_t>(*end - '0');
+  const char behind = end != end_ ? *end : '\0';
+  if (behind == '.' || behind == 'e' || behind == 'E') return read_decimal_real(token);
+  if (is(second, kDigit) || is(behind, kNamePart) || end - next_ > kSafeDigits)
+    return read_integer(token, next_, is(second, kDigit) ? 8 : 10);
+  token.bits = value;
+  take_until(end, TokenKind::integer, token);
 }
 
-void Lexer::read_integer(Token& token, std::size_t digits_begin, int base) {
-  const char* const begin = text_.data() + digits_begin;
-  const char* const limit = text_.data() + text_.size();
-  const auto [end, error] = std::from_chars(begin, limit, token.bits, base);
+void Lexer::read_integer(Token& token, const char* digits, int base) {
+  const auto [end, error] = std::from_chars(std::min(digits, end_), end_, token.bits, base);
   if (error == std::errc::result_out_of_range) return reject(token, "an integer does not fit into 64 bits");
-  std::size_t after = static_cast<std::size_t>(end - text_.data());
-  const bool suffix = at(after) == 'U' || at(after) == 'u';
-  after += suffix ? 1 : 0;
-  if (error != std::errc{} || is(at(after), kNamePart)) return reject(token, "a malformed integer");
-  token.kind = TokenKind::integer;
+  const bool suffix = end != end_ && (*end == 'U' || *end == 'u');
+  const char* const behind = end + (suffix ? 1 : 0);
+  if (error != std::errc{} || (behind != end_ && is(*behind, kNamePart)))
+    return reject(token, "a malformed integer");
   token.is_unsigned = suffix || (token.bits >> 63) != 0;
-  token.text = text_.substr(position_, after - position_);
-  position_ = after;
+  take_until(behind, TokenKind::integer, token);
 }
 
 /// 0f and 8, or 0d and 16 hexadecimal digits.
 void Lexer::read_real_pattern(Token& token) {
-  const bool is_single = text_[position_ + 1] == 'f' || text_[position_ + 1] == 'F';
-  const std::size_t digits = is_single ? 8 : 16;
-  const std::size_t end = position_ + 2 + digits;
-  if (end > text_.size()) return reject(token, "a malformed floating-point constant");
-  const auto [parsed_end, error] =
-      std::from_chars(text_.data() + position_ + 2, text_.data() + end, token.bits, 16);
-  if (error != std::errc{} || parsed_end != text_.data() + end || is(at(end), kNamePart)) {
+  const bool is_single = next_[1] == 'f' || next_[1] == 'F';
+  const std::ptrdiff_t length = 2 + (is_single ? 8 : 16);
+  if (length > end_ - next_) return reject(token, "a malformed floating-point constant");
+  const char* const end = next_ + length;
+  const auto [parsed_end, error] = std::from_chars(next_ + 2, end, token.bits, 16);
+  if (error != std::errc{} || parsed_end != end || (end != end_ && is(*end, kNamePart)))
     return reject(token, "a malformed floating-point constant");
-  }
-  token.kind = TokenKind::real;
   token.type = is_single ? Type::f32 : Type::f64;
-  token.text = text_.substr(position_, end - position_);
-  position_ = end;
+  take_until(end, TokenKind::real, token);
 }
 
 void Lexer::read_decimal_real(Token& token) {
   double value = 0;
-  const char* const limit = text_.data() + text_.size();
-  const auto [end, error] = std::from_chars(text_.data() + position_, limit, value);
-  const std::size_t after = static_cast<std::size_t>(end - text_.data());
-  if (error != std::errc{} || is(at(after), kNamePart)) {
+  const auto [end, error] = std::from_chars(next_, end_, value);
+  if (error != std::errc{} || (end != end_ && is(*end, kNamePart)))
     return reject(token, "a malformed floating-point constant");
-  }
-  token.kind = TokenKind::real;
   token.type = Type::f64;
   token.bits = std::bit_cast<std::uint64_t>(value);
-  token.text = text_.substr(position_, after - position_);
-  position_ = after;
+  take_until(end, TokenKind::real, token);
 }
 
 TokenizedText::TokenizedText(std::string_view whole, int line) : text(whole) {

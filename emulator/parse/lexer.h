@@ -37,32 +37,40 @@ struct Token {
 class Lexer {
  public:
   /// @param line of the text's first character.
-  explicit Lexer(std::string_view text, int line = 1) : text_(text), line_(line) {}
+  explicit Lexer(std::string_view text, int line = 1)
+      : begin_(text.data()), next_(begin_), end_(begin_ + text.size()), line_(line) {}
 
   /// The next token; `end` again and again once the text is over.
   [[nodiscard]] Token next();
 
  private:
-  [[nodiscard]] Token next_piece();
-  [[nodiscard]] bool accept(TokenKind kind, std::string_view text = {});
+  [[nodiscard]] char peek(std::ptrdiff_t ahead = 0) const {
+    return ahead < end_ - next_ ? next_[ahead] : '\0';
+  }
+  [[nodiscard]] const char* end_of_name(const char* at) const;
+  [[nodiscard]] const char* end_of_word() const;
+  void take_until(const char* end, TokenKind kind, Token& token);
+  [[nodiscard]] bool skip_blanks();
+  [[nodiscard]] bool skip_comment();
+  template <class Read>
+  [[nodiscard]] bool accept(Read read);
+  [[nodiscard]] bool accept_integer();
+  [[nodiscard]] bool accept_word(std::string_view text);
+  [[nodiscard]] bool accept_mark(char mark);
   void accept_place();
   void read_location(Token& token);
-  [[nodiscard]] bool skip_blanks();
-  [[nodiscard]] char at(std::size_t position) const {
-    return position < text_.size() ? text_[position] : '\0';
-  }
-  void read_word(Token& token);
   void read_dotted(Token& token);
   void read_string(Token& token);
   void read_punctuation(Token& token);
   void read_number(Token& token);
-  void read_integer(Token& token, std::size_t digits_begin, int base);
+  void read_integer(Token& token, const char* digits, int base);
   void read_real_pattern(Token& token);
   void read_decimal_real(Token& token);
   void reject(Token& token, std::string_view message);
 
-  std::string_view text_;
-  std::size_t position_ = 0;
+  const char* begin_;
+  const char* next_;
+  const char* end_;
   int line_;
 };
 

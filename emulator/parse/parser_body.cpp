@@ -125,11 +125,9 @@ bool BodyParser::parse_register_name(Type type, Index width) {
 
 bool BodyParser::add_registers(std::string_view stem, std::string_view suffix, Type type, Index count) {
   if (!state_.budgets.registers.spend(count)) return tokens_.fail("the module has too many registers");
-  for (Index number = 0; number < count; ++number) {
-    Register& added = function_.registers.emplace_back();
-    added.type = type;
-    added.name.append(stem).append(std::to_string(number)).append(suffix);
-  }
+  const std::string_view kept = state_.words.keep(stem), kept_suffix = state_.words.keep(suffix);
+  for (Index number = 0; number < count; ++number)
+    function_.registers.push_back({kept, number, type, kept_suffix});
   return true;
 }
 
@@ -138,7 +136,8 @@ bool BodyParser::add_vector(std::string_view name, Type type, Index width) {
   const std::string unique = std::string(name) + scopes_.suffix_for(name, false);
   constexpr std::array<std::string_view, 4> kEndings = {".x", ".y", ".z", ".w"};
   for (Index element = 0; element < width; ++element) {
-    function_.registers.push_back({width == 1 ? unique : unique + std::string(kEndings[element]), type});
+    const std::string whole = width == 1 ? unique : unique + std::string(kEndings[element]);
+    function_.registers.push_back({state_.words.keep(whole), kNone, type, {}});
   }
   return true;
 }

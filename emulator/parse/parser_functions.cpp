@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 3> kIgnoredAlone = {"noreturn", "explicit
 class FunctionParser {
  public:
   FunctionParser(ModuleState& state, bool is_entry) : state_(state), tokens_(state.tokens) {
+    function_.words = state_.words.words();
     function_.entry = is_entry;
   }
 
@@ -68,7 +69,7 @@ class FunctionParser {
     if (!body_.parse_registers(false)) return false;
     if (function_.registers.empty()) return tokens_.fail("a parameter is an empty range of registers");
     const Register& added = function_.registers.back();
-    variable.name = added.name;
+    variable.name = added.name();
     variable.space = Space::reg;
     variable.type = added.type;
     variable.bytes = static_cast<std::uint64_t>(bytes(added.type));

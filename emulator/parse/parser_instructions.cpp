@@ -16,6 +16,28 @@ bool is_label(std::string_view dotted) { return dotted.starts_with("L_"); }
 
 }  // namespace
 
+std::string_view WordKeeper::keep(std::string_view word) {
+  const auto known = kept_.find(word);
+  if (known != kept_.end()) return known->second;
+  const std::string_view kept = words_->texts.emplace_back(word);
+  return kept_.emplace(kept, kept).first->second;
+}
+
+WordKeeper::Spelling WordKeeper::keep(std::string_view text, std::string_view opcode,
+                                      std::span<const std::string_view> modifiers) {
+  const auto [entry, added] = spellings_.try_emplace(text);
+  if (added) {
+    std::vector<std::string_view> list;
+    for (const std::string_view modifier : modifiers) list.push_back(keep(modifier));
+    entry->second = {keep(opcode), keep(std::move(list))};
+  }
+  return entry->second;
+}
+
+std::span<const std::string_view> WordKeeper::keep(std::vector<std::string_view> list) {
+  return words_->lists.emplace_back(std::move(list));
+}
+
 bool BodyParser::parse_instruction() {
   if (!state_.budgets.instructions.spend(1)) return tokens_.fail("the module has too many instructions");
   Instruction& instruction = function_.instructions.emplace_back();
@@ -45,7 +67,6 @@ bool BodyParser::parse_guard(Instruction& instruction) {
 
 bool BodyParser::parse_opcode(std::string_view opcode, Instruction& instruction) {
   if (opcode.starts_with('%')) return tokens_.fail(fmt::format("{} is no instruction", in_quotes(opcode)));
-  instruction.opcode = opcode;
   std::array<std::string_view, kMaxModifiers> modifiers;
   std::size_t count = 0;
   while (tokens_.at(TokenKind::dotted) && !(is_label(tokens_.peek().text) && !tokens_.peek().glued)) {
@@ -53,7 +74,11 @@ bool BodyParser::parse_opcode(std::string_view opcode, Instruction& instruction)
     modifiers[count++] = tokens_.take().text;
   }
   if (!state_.budgets.pieces.spend(count)) return tokens_.fail("the module is too large");
-  instruction.modifiers.assign(modifiers.begin(), modifiers.begin() + static_cast<std::ptrdiff_t>(count));
+  const std::string_view last = count == 0 ? opcode : modifiers[count - 1];
+  const auto spelling = state_.words.keep({opcode.data(), last.data() + last.size()}, opcode,
+                                          std::span(modifiers).first(count));
+  instruction.opcode = spelling.opcode;
+  instruction.modifiers = spelling.modifiers;
   return true;
 }
 

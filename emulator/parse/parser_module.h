@@ -88,6 +88,27 @@ class Locations {
   std::unordered_map<Key, Index, KeyHash> latest_;
 };
 
+/// The words of a module as it is read: each is kept once.
+class WordKeeper {
+ public:
+  struct Spelling {
+    std::string_view opcode;
+    std::span<const std::string_view> modifiers;
+  };
+
+  [[nodiscard]] std::string_view keep(std::string_view word);
+  /// @param text of the whole opcode with its modifiers, which decides what these are
+  [[nodiscard]] Spelling keep(std::string_view text, std::string_view opcode,
+                              std::span<const std::string_view> modifiers);
+  [[nodiscard]] std::span<const std::string_view> keep(std::vector<std::string_view> list);
+  [[nodiscard]] std::shared_ptr<const Words> words() const { return words_; }
+
+ private:
+  std::shared_ptr<Words> words_ = std::make_shared<Words>();
+  std::unordered_map<std::string_view, std::string_view> kept_;
+  std::unordered_map<std::string_view, Spelling> spellings_;  ///< by views of the text that is read
+};
+
 /// The module being read, shared by the parts of the parser.
 struct ModuleState {
   ModuleState(std::span<const Token> text, bool wants_locations)
@@ -95,6 +116,7 @@ struct ModuleState {
 
   TokenStream tokens;
   const bool with_locations;
+  WordKeeper words;
   Module module;
   Locations locations{module};
   Budgets budgets;

@@ -115,7 +115,11 @@ bool BodyParser::parse_address(Instruction& instruction, Operand& operand, int d
     if (!parse_operand(instruction, operand.elements.emplace_back(), depth + 1)) return false;
   }
   if (!tokens_.expect(']')) return false;
-  if (tokens_.accept(TokenKind::dotted, "unified")) instruction.modifiers.emplace_back("unified");
+  if (tokens_.accept(TokenKind::dotted, "unified")) {
+    std::vector<std::string_view> modifiers(instruction.modifiers.begin(), instruction.modifiers.end());
+    modifiers.push_back(state_.words.keep("unified"));
+    instruction.modifiers = state_.words.keep(std::move(modifiers));
+  }
   return !tokens_.failed();
 }
 
@@ -168,7 +172,7 @@ bool BodyParser::name_local(const Local& local, std::string_view component, Oper
   operand.kind = is_register ? OperandKind::reg : OperandKind::symbol;
   if (is_register) {
     operand.index = local.index;
-    operand.name = component;
+    if (!component.empty()) operand.name = component;
   } else {
     operand.name = variable_names_[local.index];
   }

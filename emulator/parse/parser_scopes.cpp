@@ -3,30 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 
 namespace ak::emulator {
 namespace {
 
-struct NumberedName {
-  std::string_view stem;
-  Index number = 0;
-};
+constexpr std::size_t kMaxDigits = 9;  // fits an Index; ranges are shorter
 
 /// "%r12" -> "%r", 12. Nothing for a name no range declares: "%r", "%r012", "7".
 std::optional<NumberedName> split_number(std::string_view name) {
-  constexpr std::size_t kMaxDigits = 9;  // fits an Index; ranges are shorter
-  std::size_t digits = 0;
-  while (digits < name.size() && name[name.size() - 1 - digits] >= '0' &&
-         name[name.size() - 1 - digits] <= '9') {
-    ++digits;
+  std::size_t stem = name.size();
+  Index number = 0, place = 1;
+  for (; stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9'; --stem) {
+    number += place * static_cast<Index>(name[stem - 1] - '0');
+    place *= 10;
   }
-  if (digits == 0 || digits > kMaxDigits || digits == name.size()) return std::nullopt;
-  const std::string_view text = name.substr(name.size() - digits);
-  if (digits > 1 && text.front() == '0') return std::nullopt;
-  NumberedName split{name.substr(0, name.size() - digits), 0};
-  std::from_chars(text.data(), text.data() + text.size(), split.number);
-  return split;
+  const std::size_t digits = name.size() - stem;
+  if (digits == 0 || digits > kMaxDigits || stem == 0) return std::nullopt;
+  if (digits > 1 && name[stem] == '0') return std::nullopt;
+  return NumberedName{{name.data(), stem}, number};
 }
 
 }  // namespace
@@ -42,20 +37,21 @@ void Scopes::close() {
   --depth_;
 }
 
-const Scopes::Range* Scopes::range_of(std::string_view name, Index scope, Index& number) const {
-  const std::optional<NumberedName> split = split_number(name);
-  if (!split) return nullptr;
-  const auto found = ranges_.find({scope, split->stem});
-  if (found == ranges_.end() || split->number >= found->second.count) return nullptr;
-  number = split->number;
-  return &found->second;
+/// An empty one where there is none. Most registers are of the few ranges that were looked up last.
+Scopes::Range Scopes::range_of(const Key& key) const {
+  auto& [latest_key, latest] = latest_[static_cast<unsigned char>(key.name.back()) % latest_.size()];
+  if (latest_key == key) return latest;
+  const auto found = ranges_.find(key);
+  if (found == ranges_.end()) return {};
+  latest_key = key;
+  return latest = found->second;
 }
 
-std::optional<Local> Scopes::find_in(std::string_view name, Index scope) const {
-  if (scopes_[scope].has_ranges) {
-    Index number = 0;
-    const Range* const range = range_of(name, scope, number);
-    if (range != nullptr) return Local{LocalKind::reg, range->first + number, 1};
+std::optional<Local> Scopes::find_in(std::string_view name, const std::optional<NumberedName>& split,
+                                     Index scope) const {
+  if (split && scopes_[scope].has_ranges) {
+    const Range range = range_of({scope, split->stem});
+    if (split->number < range.count) return Local{LocalKind::reg, range.first + split->number, 1};
   }
   if (scopes_[scope].has_names) {
     const auto found = names_.find({scope, name});
@@ -65,28 +61,29 @@ std::optional<Local> Scopes::find_in(std::string_view name, Index scope) const {
 }
 
 std::optional<Local> Scopes::find(std::string_view name, Index scope) const {
+  const std::optional<NumberedName> split = split_number(name);
   for (; scope != kNone; scope = scopes_[scope].parent) {
-    const std::optional<Local> local = find_in(name, scope);
+    const std::optional<Local> local = find_in(name, split, scope);
     if (local) return local;
   }
   return std::nullopt;
 }
 
 bool Scopes::declare(std::string_view name, const Local& local) {
-  if (find_in(name, current_)) return false;
+  const std::optional<NumberedName> split = split_number(name);
+  if (find_in(name, split, current_)) return false;
   names_.emplace(Key{current_, name}, local);
+  if (split) {
+    Index& lowest = lowest_numbers_.try_emplace({current_, split->stem}, split->number).first->second;
+    lowest = std::min(lowest, split->number);
+  }
   scopes_[current_].has_names = true;
   return true;
 }
 
 bool Scopes::declare_range(std::string_view stem, Index first, Index count) {
-  if (scopes_[current_].has_names) {
-    std::string name;
-    for (Index number = 0; number < count; ++number) {
-      name.assign(stem).append(std::to_string(number));
-      if (names_.contains({current_, name})) return false;
-    }
-  }
+  const auto lowest = lowest_numbers_.find({current_, stem});
+  if (lowest != lowest_numbers_.end() && lowest->second < count) return false;
   scopes_[current_].has_ranges = true;
   return ranges_.emplace(Key{current_, stem}, Range{first, count}).second;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,12 @@ struct Local {
   LocalKind kind = LocalKind::reg;
   Index index = 0;
   Index width = 1;
+};
+
+/// "%r12": as a range declares names.
+struct NumberedName {
+  std::string_view stem;
+  Index number = 0;
 };
 
 /// The names of one function in their nested scopes. Views must outlive it. Scope 0 is the parameters and
@@ -54,7 +61,7 @@ class Scopes {
 
  private:
   struct Key {
-    Index scope;
+    Index scope = kNone;
     std::string_view name;
     bool operator==(const Key&) const = default;
   };
@@ -62,7 +69,9 @@ class Scopes {
     std::size_t operator()(const Key& key) const noexcept {
       constexpr std::size_t kGolden =
           0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio spreads small numbers
-      return std::hash<std::string_view>{}(key.name) ^ (key.scope * kGolden);
+      std::size_t hash = key.scope;
+      for (const char c : key.name) hash = (hash ^ static_cast<unsigned char>(c)) * kGolden;
+      return hash ^ hash >> 32;
     }
   };
   struct Scope {
@@ -74,15 +83,22 @@ class Scopes {
     Index first = 0;
     Index count = 0;
   };
+  struct Latest {
+    Key key;
+    Range range;
+  };
 
-  [[nodiscard]] const Range* range_of(std::string_view name, Index scope, Index& number) const;
-  [[nodiscard]] std::optional<Local> find_in(std::string_view name, Index scope) const;
+  [[nodiscard]] Range range_of(const Key& key) const;
+  [[nodiscard]] std::optional<Local> find_in(std::string_view name, const std::optional<NumberedName>& split,
+                                             Index scope) const;
 
   Index current_ = 0;
   int depth_ = 0;
   std::vector<Scope> scopes_{1};
   std::unordered_map<Key, Local, KeyHash> names_;
   std::unordered_map<Key, Range, KeyHash> ranges_;
+  mutable std::array<Latest, 8> latest_;  ///< of ranges_, by the last letters of their stems
+  std::unordered_map<Key, Index, KeyHash> lowest_numbers_;  ///< of names by themselves, by their stems
   std::unordered_set<std::string_view> taken_;
   std::unordered_map<std::string_view, Index> taken_ranges_;  ///< stem -> the count
 };

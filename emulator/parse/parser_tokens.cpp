@@ -27,39 +27,7 @@ void TokenStream::check() {
   if (current_->kind == TokenKind::bad) fail(std::string(current_->text));
 }
 
-void TokenStream::advance() {
-  if (current_ == last_) return;
-  ++current_;
-  check();
-}
-
-const Token& TokenStream::take() {
-  const Token& taken = *current_;
-  if (!failed()) advance();
-  return taken;
-}
-
 const Token& TokenStream::peek_second() const { return failed() || current_ == last_ ? kEnd : current_[1]; }
-
-bool TokenStream::at(char c) const {
-  return current_->kind == TokenKind::punctuation && current_->text.size() == 1 && current_->text[0] == c;
-}
-
-bool TokenStream::at(TokenKind kind, std::string_view text) const {
-  return current_->kind == kind && current_->text == text;
-}
-
-bool TokenStream::accept(char c) {
-  if (!at(c)) return false;
-  advance();
-  return true;
-}
-
-bool TokenStream::accept(TokenKind kind, std::string_view text) {
-  if (!at(kind, text)) return false;
-  advance();
-  return true;
-}
 
 bool TokenStream::expect(char c) { return accept(c) || fail_expected(fmt::format("'{}'", c)); }
 

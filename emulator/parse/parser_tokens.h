@@ -23,16 +23,32 @@ class TokenStream {
 
   [[nodiscard]] const Token& peek() const { return *current_; }
   [[nodiscard]] const Token& peek_second() const;
-  const Token& take();
+  const Token& take() {
+    const Token& taken = *current_;
+    if (!failed()) advance();
+    return taken;
+  }
 
   [[nodiscard]] bool at_end() const { return current_->kind == TokenKind::end; }
   [[nodiscard]] bool at(TokenKind kind) const { return current_->kind == kind; }
-  [[nodiscard]] bool at(char c) const;
-  [[nodiscard]] bool at(TokenKind kind, std::string_view text) const;
+  [[nodiscard]] bool at(char c) const {
+    return current_->kind == TokenKind::punctuation && current_->text.size() == 1 && current_->text[0] == c;
+  }
+  [[nodiscard]] bool at(TokenKind kind, std::string_view text) const {
+    return current_->kind == kind && current_->text == text;
+  }
 
   /// Takes the token if it is that one.
-  bool accept(char c);
-  bool accept(TokenKind kind, std::string_view text);
+  bool accept(char c) {
+    const bool is = at(c);
+    if (is) advance();
+    return is;
+  }
+  bool accept(TokenKind kind, std::string_view text) {
+    const bool is = at(kind, text);
+    if (is) advance();
+    return is;
+  }
   /// As accept, but what else is there is an error.
   bool expect(char c);
   bool expect_word(std::string_view& text, std::string_view what);
@@ -46,7 +62,11 @@ class TokenStream {
   [[nodiscard]] const std::optional<InputError>& input_error() const { return input_error_; }
 
  private:
-  void advance();
+  void advance() {
+    if (current_ == last_) return;
+    ++current_;
+    if (current_->kind == TokenKind::bad) check();
+  }
   void check();
 
   const Token* current_;

@@ -42,6 +42,35 @@ constexpr std::array kTypes = {
 };
 static_assert(kTypes.size() == static_cast<std::size_t>(Type::ue4m3) + 1);
 
+/// A name as one number: programs have tens of thousands of words that may be types.
+constexpr std::size_t kLongestName = 7;  // ue8m0x2
+constexpr std::uint64_t packed(std::string_view name) {
+  std::uint64_t number = name.size();
+  for (const char c : name) number = number << 8 | static_cast<unsigned char>(c);
+  return number;
+}
+
+constexpr std::size_t kPlaces = 128;  // three times the types: few meet at one
+constexpr std::size_t place_of(std::uint64_t number) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // 2^64 over the golden ratio spreads small numbers
+  return (number * kGolden) >> 57;
+}
+
+/// By the place of its name, or the next one that was free.
+struct TypePlace {
+  std::uint64_t name = 0;  ///< 0: free
+  Type type = Type::pred;
+};
+constexpr auto kTypePlaces = [] {
+  std::array<TypePlace, kPlaces> places{};
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    std::size_t at = place_of(packed(kTypes[i].name));
+    while (places[at].name != 0) at = (at + 1) % kPlaces;
+    places[at] = {packed(kTypes[i].name), static_cast<Type>(i)};
+  }
+  return places;
+}();
+
 constexpr std::array<std::string_view, 9> kSpaces = {"generic", "reg",   "sreg",   "const",          "global",
                                                      "local",   "param", "shared", "shared::cluster"};
 static_assert(kSpaces.size() == static_cast<std::size_t>(Space::shared_cluster) + 1);
@@ -51,13 +80,11 @@ const TypeFacts& facts(Type type) { return kTypes[static_cast<std::size_t>(type)
 }  // namespace
 
 std::optional<Type> parse_type(std::string_view name) {
-  constexpr std::size_t kLongest = 7;  // ue8m0x2
-  if (name.size() < 2 || name.size() > kLongest) return std::nullopt;
-  const auto found = std::ranges::find_if(kTypes, [&](const TypeFacts& type) {
-    return type.name[0] == name[0] && type.name[1] == name[1] && type.name == name;
-  });
-  if (found == kTypes.end()) return std::nullopt;
-  return static_cast<Type>(found - kTypes.begin());
+  if (name.size() > kLongestName) return std::nullopt;
+  const std::uint64_t wanted = packed(name);
+  for (std::size_t at = place_of(wanted); kTypePlaces[at].name != 0; at = (at + 1) % kPlaces)
+    if (kTypePlaces[at].name == wanted) return kTypePlaces[at].type;
+  return std::nullopt;
 }
 
 std::string_view to_string(Type type) { return facts(type).name; }

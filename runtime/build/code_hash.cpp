@@ -68,16 +68,17 @@ using emulator::TokenKind;
 
 /// What a hash needs of a token: programs have tens of thousands, and they are gone through several times.
 struct Piece {
-  explicit Piece(const Token& token) : text(token.text), kind(token.kind), glued(token.glued) {}
+  explicit Piece(const Token& token)
+      : text(token.text),
+        kind(token.kind),
+        glued(token.glued),
+        mark(kind == TokenKind::punctuation && text.size() == 1 ? text.front() : '\0') {}
 
   std::string_view text;
   TokenKind kind;
   bool glued;
+  char mark;  ///< of punctuation of one character
 };
-
-bool is_mark(const Piece& piece, char mark) {
-  return piece.kind == TokenKind::punctuation && piece.text.size() == 1 && piece.text.front() == mark;
-}
 
 /// Tokens of PTX that make up its program: without source locations and debug sections. Where those end is read from
 /// their grammar, not from lines, so that nothing hides behind them.
@@ -123,9 +124,9 @@ class ProgramTokens {
     accept(TokenKind::dotted);
     if (!accept(TokenKind::punctuation, "{")) return;
     for (int depth = 1; depth > 0 && !is_over();) {  // next() says where it is over
-      const Piece piece(take());
-      depth += is_mark(piece, '{') ? 1 : 0;
-      depth -= is_mark(piece, '}') ? 1 : 0;
+      const char mark = Piece(take()).mark;
+      depth += mark == '{' ? 1 : 0;
+      depth -= mark == '}' ? 1 : 0;
     }
   }
 
@@ -134,12 +135,12 @@ class ProgramTokens {
 
 /// The name of the variable in global memory that the statement declares; empty for any other statement.
 std::string_view global_variable(std::span<const Piece> statement) {
-  if (statement.front().kind != TokenKind::dotted || !is_mark(statement.back(), ';')) return {};
+  if (statement.front().kind != TokenKind::dotted || statement.back().mark != ';') return {};
   bool global = false;
   std::string_view name;
   for (const Piece& token : statement) {
-    if (is_mark(token, ',')) return {};  // several in one statement
-    if (is_mark(token, '=') || is_mark(token, ';') || is_mark(token, '[')) break;
+    if (token.mark == ',') return {};  // several in one statement
+    if (token.mark == '=' || token.mark == ';' || token.mark == '[') break;
     global = global || (token.kind == TokenKind::dotted && token.text == "global");
     if (token.kind == TokenKind::word) name = token.text;
   }
@@ -162,20 +163,24 @@ std::size_t end_of_statement(std::span<const Piece> tokens, std::size_t first) {
   }
   bool initializer = false;
   for (std::size_t i = first; i < tokens.size(); ++i) {
-    initializer = initializer || is_mark(tokens[i], '=');
-    if (is_mark(tokens[i], ';')) return i + 1;
-    if (!initializer && (is_mark(tokens[i], '{') || is_mark(tokens[i], '}'))) return i + 1;
+    const char mark = tokens[i].mark;
+    initializer = initializer || mark == '=';
+    if (mark == ';' || (!initializer && (mark == '{' || mark == '}'))) return i + 1;
   }
   return tokens.size();
 }
 
-void append(std::string& code, const Piece& token) {
-  if (!token.glued) code.push_back(' ');
-  if (token.kind == TokenKind::dotted) code.push_back('.');
+/// Of a token's text with a blank, a dot or quotes, and the end of its statement.
+constexpr std::size_t kMostAround = 4;
+
+char* write(char* to, const Piece& token) {
+  if (!token.glued) *to++ = ' ';
+  if (token.kind == TokenKind::dotted) *to++ = '.';
   const bool quoted = token.kind == TokenKind::string;
-  if (quoted) code.push_back('"');
-  code.append(token.text);
-  if (quoted) code.push_back('"');
+  if (quoted) *to++ = '"';
+  to = std::copy_n(token.text.data(), token.text.size(), to);
+  if (quoted) *to++ = '"';
+  return to;
 }
 
 /// How often each variable's name is in the program: of some, among the names of all registers and labels.
@@ -216,19 +221,22 @@ std::vector<Statement> statements_of(std::span<const Piece> tokens) {
 }
 
 /// Constants of the source, tunables among them, become variables even where nothing reads them.
-std::string without_unused_variables(std::span<const Piece> tokens, std::size_t text_bytes) {
+std::string without_unused_variables(std::span<const Piece> tokens) {
   const std::vector<Statement> statements = statements_of(tokens);
   Uses uses;
   for (const Statement& statement : statements)
     if (!statement.variable.empty()) uses.add_variable(statement.variable);
   uses.count(tokens);
-  std::string code;
-  code.reserve(text_bytes);
+  std::size_t most = 0;
+  for (const Piece& token : tokens) most += token.text.size() + kMostAround;
+  std::string code(most, '\0');
+  char* end = code.data();
   for (const auto& [words, variable] : statements) {
     if (!variable.empty() && uses.of(variable) == 1) continue;
-    for (const Piece& token : words) append(code, token);
-    code.push_back('\n');
+    for (const Piece& token : words) end = write(end, token);
+    *end++ = '\n';
   }
+  code.resize(static_cast<std::size_t>(end - code.data()));
   return code;
 }
 
@@ -243,7 +251,7 @@ std::optional<std::string> code_of_ptx(const emulator::TokenizedText& ptx) {
     if (token->kind == TokenKind::bad) return std::nullopt;
     tokens.emplace_back(*token);
   }
-  return without_unused_variables(tokens, ptx.text.size());
+  return without_unused_variables(tokens);
 }
 
 }  // namespace

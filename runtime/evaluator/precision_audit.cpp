@@ -21,21 +21,43 @@ namespace {
 /// From the most precise on.
 enum class Precision : std::uint8_t { fp64, fp32, tf32, bits16, bits8 };
 
-struct Format {
-  std::string_view suffix;  ///< of a PTX opcode
-  Precision precision;
-};
-constexpr std::array kFormats{
-    Format{"f32", Precision::fp32},      Format{"f32x2", Precision::fp32},
-    Format{"tf32", Precision::tf32},     Format{"f16", Precision::bits16},
-    Format{"f16x2", Precision::bits16},  Format{"bf16", Precision::bits16},
-    Format{"bf16x2", Precision::bits16}, Format{"e4m3", Precision::bits8},
-    Format{"e5m2", Precision::bits8},    Format{"e4m3x2", Precision::bits8},
-    Format{"e5m2x2", Precision::bits8},  Format{"e3m2x2", Precision::bits8},
-    Format{"e2m3x2", Precision::bits8},  Format{"e2m1x2", Precision::bits8},
-    Format{"e3m2", Precision::bits8},    Format{"e2m3", Precision::bits8},
-    Format{"e2m1", Precision::bits8},    Format{"f8f6f4", Precision::bits8},
-};
+/// Of a type of PTX: nothing where it is none of floats that gates judge.
+std::optional<Precision> precision_of(emulator::Type type) {
+  using emulator::Type;
+  switch (type) {
+    case Type::f32:
+    case Type::f32x2:
+      return Precision::fp32;
+    case Type::tf32:
+      return Precision::tf32;
+    case Type::f16:
+    case Type::f16x2:
+    case Type::bf16:
+    case Type::bf16x2:
+      return Precision::bits16;
+    case Type::e4m3:
+    case Type::e5m2:
+    case Type::e4m3x2:
+    case Type::e5m2x2:
+    case Type::e3m2x2:
+    case Type::e2m3x2:
+    case Type::e2m1x2:
+    case Type::e3m2:
+    case Type::e2m3:
+    case Type::e2m1:
+      return Precision::bits8;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Of a suffix of an opcode, which names types and the kinds of products that have one.
+std::optional<Precision> precision_of(std::string_view suffix) {
+  if (suffix.starts_with("kind::")) suffix.remove_prefix(6);
+  if (suffix == "f8f6f4") return Precision::bits8;
+  const auto type = emulator::parse_type(suffix);
+  return type ? precision_of(*type) : std::nullopt;
+}
 
 /// These move bytes, whatever type they name.
 constexpr std::array<std::string_view, 8> kMoves{"ld", "ldu", "st", "mov", "cp", "selp", "shfl", "prmt"};
@@ -113,16 +135,13 @@ std::optional<DataFormat> format_of_data(const ProblemInstance& problem) {
 
 /// The lowest precision among an opcode's types; nothing for a move and where it names none.
 std::optional<Precision> lowest_of(std::string_view name, std::span<const std::string_view> suffixes) {
-  if (std::ranges::find(kMoves, name) != kMoves.end() &&
-      std::ranges::find(suffixes, "reduce") == suffixes.end())
-    return std::nullopt;
   std::optional<Precision> lowest;
-  for (std::string_view suffix : suffixes) {
-    if (suffix.starts_with("kind::")) suffix.remove_prefix(6);
-    const auto format = std::ranges::find(kFormats, suffix, &Format::suffix);
-    if (format != kFormats.end()) lowest = std::max(lowest.value_or(Precision::fp64), format->precision);
+  for (const std::string_view suffix : suffixes) {
+    if (const auto found = precision_of(suffix)) lowest = std::max(lowest.value_or(Precision::fp64), *found);
   }
-  return lowest;
+  const bool moves = lowest && std::ranges::find(kMoves, name) != kMoves.end() &&
+                     std::ranges::find(suffixes, "reduce") == suffixes.end();
+  return moves ? std::nullopt : lowest;
 }
 
 /// A word of PTX with the dotted words behind it, blanks or not: opcodes, wherever they are, and special registers.

@@ -79,13 +79,13 @@ void divide_integers(Step& step) {
 }  // namespace
 
 void compute(Step& step) {
-  const auto sources = step.sources();
-  const bool data = has_data(sources);
-  for (const Word& word : sources) {
+  bool data = false;
+  step.each_source([&](const Word& word) {
+    data |= !word.parts.empty();
     for (const FloatPart& part : word.parts) {
       if (is_narrowed_float(part, step.format)) step.use(part);
     }
-  }
+  });
   const bool shorter =
       std::ranges::any_of(step.types, [&](Type type) { return is_shorter(type, step.format); });
   if (data && shorter)
@@ -112,15 +112,15 @@ void multiply_matrices(Step& step) {
       step.found = NarrowedUse{0, step.line(), "", step.instruction.spelling()};
     return compute(step);
   }
-  for (const Word& word : step.sources()) {
+  step.each_source([&](const Word& word) {
     for (const FloatPart& part : word.parts) {
       if (is_narrowed_integer(part, step.format) || part.kind == PartKind::integer) step.use(part);
     }
-  }
+  });
 }
 
 void arithmetic(Step& step) {
-  const std::string& opcode = step.instruction.opcode;
+  const std::string_view opcode = step.instruction.opcode;
   if (floats_only(step)) return compute(step);
   if (opcode == "add" || opcode == "sub" || opcode == "addc" || opcode == "subc")
     return add_integers(step, step.word(1), step.word(2), opcode.starts_with("sub"));

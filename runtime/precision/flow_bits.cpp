@@ -63,12 +63,11 @@ void move(Step& step) {
 }
 
 void choose(Step& step) {
-  const auto sources = step.sources();
-  Word word = either(sources);
+  Word word = either(step);
   const auto plain = [](const Word& each) { return each.is_constant() && each.constant + 1 <= 1; };
-  if (step.instruction.opcode == "selp" && plain(sources[0]) && plain(sources[1]))
+  if (step.instruction.opcode == "selp" && plain(step.word(1)) && plain(step.word(2)))
     word = {Known::selector, 0, {}};
-  step.result(word);
+  step.result(std::move(word));
 }
 
 void select_all(Step& step) { step.result({Known::selector, 0, {}}); }
@@ -143,7 +142,7 @@ void extract_field(Step& step) {
 void insert_field(Step& step) {
   const Word position = step.word(3), length = step.word(4);
   if (!position.is_constant() || !length.is_constant())
-    return step.result(unclear(step, either(step.sources()), position));
+    return step.result(unclear(step, either(step), position));
   const int at = static_cast<int>(position.constant & 0xFFu),
             bits = static_cast<int>(length.constant & 0xFFu);
   const std::uint64_t field = low_bits(bits) << std::min(at, 63);

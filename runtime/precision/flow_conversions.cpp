@@ -61,7 +61,7 @@ Word float_of_integer(const Step& step, const Word& from, Type to, Type source) 
 void convert(Step& step) {
   if (step.types.size() < 2) return forget(step);
   const Type to = step.types.front(), source = step.types[1];
-  Word from = either(step.sources());
+  Word from = either(step);
   if (from.known == Known::unset) return;
   if (from.parts.empty())
     return step.result(!emulator::is_float(to) && !emulator::is_float(source)

@@ -16,7 +16,7 @@ using emulator::Type;
 
 /// State space among the modifiers; `none` for generic addresses.
 Space space_of(const Instruction& instruction) {
-  for (const std::string& modifier : instruction.modifiers) {
+  for (const std::string_view modifier : instruction.modifiers) {
     if (modifier == "global") return Space::global;
     if (modifier.starts_with("shared")) return Space::shared;
     if (modifier == "local") return Space::local;
@@ -80,14 +80,14 @@ void load(Step& step) {
 
 void store(Step& step) {
   const Space space = space_of(step.instruction);
-  for (Word& word : step.sources()) {
+  step.each_source([&](Word word) {
     word.parts = masked(std::move(word.parts), low_bits(step.width()), step.line());
     step.state.store(space, step.operand(0), word);
-  }
+  });
 }
 
 void store_matrix(Step& step) {
-  for (const Word& word : step.sources()) step.state.store(Space::shared, step.operand(0), word);
+  step.each_source([&](const Word& word) { step.state.store(Space::shared, step.operand(0), word); });
 }
 
 void load_matrix(Step& step) {
@@ -106,11 +106,12 @@ void call(Step& step) { step.state.pass_call(); }
 
 void atomic(Step& step) {
   if (floats_only(step) && step.instruction.has("add")) {
-    for (const Word& word : step.sources(step.instruction.opcode == "atom" ? 2 : 1)) {
+    const auto look = [&](const Word& word) {
       for (const FloatPart& part : word.parts) {
         if (is_narrowed_float(part, step.format)) step.use(part);
       }
-    }
+    };
+    step.each_source(look, step.instruction.opcode == "atom" ? 2 : 1);
   }
   if (step.instruction.opcode == "atom")
     step.result(floats_only(step) ? data_word(step, step.width(), 0) : Word::unknown());

@@ -63,7 +63,7 @@ bool reads_memory(void (*rule)(Step&)) {
 FlowOperation operation_of(const emulator::Instruction& instruction) {
   FlowOperation operation{.apply = flow::rule_of(instruction), .types = {}};
   operation.reads_registers_only = !flow::reads_memory(operation.apply);
-  for (const std::string& modifier : instruction.modifiers) {
+  for (const std::string_view modifier : instruction.modifiers) {
     if (const auto type = emulator::parse_type(modifier)) operation.types.push_back(*type);
   }
   return operation;

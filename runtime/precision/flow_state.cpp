@@ -51,9 +51,20 @@ FlowState::FlowState(const emulator::Module& module) : module_(module) {
     registers_.emplace_back(function.registers.size());
     changed_at_.emplace_back(function.registers.size());
     applied_at_.emplace_back(function.instructions.size());
-    std::ranges::transform(function.instructions, std::back_inserter(operations_.emplace_back()),
-                           operation_of);
+    auto& operations = operations_.emplace_back();
+    for (const emulator::Instruction& instruction : function.instructions)
+      operations.push_back(known_operation(instruction));
   }
+}
+
+/// Instructions that are spelt alike share their words.
+const FlowOperation* FlowState::known_operation(const emulator::Instruction& instruction) {
+  const void* const spelling = instruction.modifiers.empty()
+                                   ? static_cast<const void*>(instruction.opcode.data())
+                                   : instruction.modifiers.data();
+  const auto [entry, added] = known_operations_.try_emplace(spelling);
+  if (added) entry->second = operation_of(instruction);
+  return &entry->second;
 }
 
 bool FlowState::changed_since(std::uint32_t moment, const Operand& operand) const {
@@ -78,7 +89,7 @@ void FlowState::at(std::uint32_t function, std::uint32_t instruction) {
 Word FlowState::read(const Operand& operand) const {
   switch (operand.kind) {
     case OperandKind::reg:
-      return registers_[function_][operand.index];
+      return word_of_register(operand);
     case OperandKind::integer:
     case OperandKind::real:
       return Word::number(operand.bits);
@@ -102,7 +113,8 @@ void FlowState::write(const Operand& operand, Word word) {
       changed_at_[function_][operand.index] = now_;
     }
   }
-  if (operand.kind == OperandKind::pair && !operand.elements.empty()) write(operand.elements.front(), word);
+  if (operand.kind == OperandKind::pair && !operand.elements.empty())
+    write(operand.elements.front(), std::move(word));
 }
 
 FloatPart FlowState::fresh(bool wide, std::uint32_t element) const {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ class FlowState {
   void at(std::uint32_t function, std::uint32_t instruction);
   [[nodiscard]] const emulator::Function& function() const { return module_.functions[function_]; }
   [[nodiscard]] const emulator::Instruction& instruction() const { return function().instructions[place_]; }
-  [[nodiscard]] const FlowOperation& operation() const { return operations_[function_][place_]; }
+  [[nodiscard]] const FlowOperation& operation() const { return *operations_[function_][place_]; }
   [[nodiscard]] const emulator::Module& module() const { return module_; }
   /// Whether the instruction would do and find what it did when it was applied last.
   [[nodiscard]] bool is_settled() const;
@@ -42,6 +43,9 @@ class FlowState {
   void begin_round() { changed_ = false; }
 
   [[nodiscard]] Word read(const emulator::Operand& operand) const;
+  [[nodiscard]] const Word& word_of_register(const emulator::Operand& operand) const {
+    return registers_[function_][operand.index];
+  }
   void write(const emulator::Operand& operand, Word word);
   /// A float that begins here, with all its bits. @param element tells results of one instruction apart.
   [[nodiscard]] FloatPart fresh(bool wide, std::uint32_t element = 0) const;
@@ -54,6 +58,7 @@ class FlowState {
   void pass_call();
 
  private:
+  [[nodiscard]] const FlowOperation* known_operation(const emulator::Instruction& instruction);
   void pass(std::uint32_t callee, const std::vector<emulator::Operand>& arguments,
             const std::vector<emulator::Operand>& results);
   [[nodiscard]] bool changed_since(std::uint32_t moment, const emulator::Operand& operand) const;
@@ -62,8 +67,10 @@ class FlowState {
 
   const emulator::Module& module_;
   std::uint32_t function_ = 0, place_ = 0;
-  std::vector<std::uint32_t> first_origin_;             ///< by function
-  std::vector<std::vector<FlowOperation>> operations_;  ///< by function, as what follows
+  std::vector<std::uint32_t> first_origin_;  ///< by function
+  std::unordered_map<const void*, FlowOperation>
+      known_operations_;                                       ///< by the list of modifiers or the opcode
+  std::vector<std::vector<const FlowOperation*>> operations_;  ///< by function, as what follows
   std::vector<std::vector<Word>> registers_;
   // By counting instructions that were applied; 0: never.
   std::uint32_t now_ = 0;

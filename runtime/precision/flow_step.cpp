@@ -7,17 +7,7 @@
 namespace ak::runtime::flow {
 namespace {
 
-using emulator::Operand;
-using emulator::OperandKind;
 using emulator::Type;
-
-void add_sources(const Step& step, const Operand& operand, std::vector<Word>& words) {
-  if (operand.kind == OperandKind::list) {
-    for (const Operand& element : operand.elements) add_sources(step, element, words);
-  } else if (operand.kind != OperandKind::address) {
-    words.push_back(step.read(operand));
-  }
-}
 
 // The upper word of a float64 starts iterations in division, roots and elementary functions.
 constexpr int kUpperWordBits = 20;
@@ -35,26 +25,23 @@ bool is_short_integer(const FloatPart& part) {
 
 }  // namespace
 
-std::vector<Word> Step::sources(std::size_t first) const {
-  std::vector<Word> words;
-  for (std::size_t i = first; i < count(); ++i) add_sources(*this, operand(i), words);
-  return words;
-}
-
-Word Step::read(const Operand& operand) const {
+Word Step::read(const emulator::Operand& operand) const {
   Word word = state.read(operand);
-  if (operand.kind == OperandKind::integer) word.constant = sign_extended(word.constant, width());
+  if (operand.kind == emulator::OperandKind::integer) word.constant = sign_extended(word.constant, width());
   return word;
 }
 
 /// What is made of the launch's numbers alone is one of them.
 void Step::result(Word word) {
-  const auto chosen = [](const Word& each) { return each.known == Known::launch || each.is_constant(); };
   if (word.known == Known::varies && word.parts.empty()) {
-    const auto words = sources();
-    if (!words.empty() && std::ranges::all_of(words, chosen)) word.known = Known::launch;
+    bool any = false, chosen = true;
+    each_source([&](const Word& each) {
+      any = true;
+      chosen &= each.known == Known::launch || each.is_constant();
+    });
+    if (any && chosen) word.known = Known::launch;
   }
-  state.write(operand(0), word);
+  state.write(operand(0), std::move(word));
 }
 
 void Step::use(const FloatPart& part) {
@@ -88,13 +75,9 @@ bool is_shorter(Type type, const DataFormat& format) {
   }
 }
 
-bool has_data(std::span<const Word> words) {
-  return std::ranges::any_of(words, [](const Word& word) { return !word.parts.empty(); });
-}
-
-Word either(std::span<const Word> words) {
+Word either(const Step& step) {
   Word all;
-  for (const Word& word : words) join(all, word);
+  step.each_source([&](const Word& word) { join(all, word); });
   return all;
 }
 

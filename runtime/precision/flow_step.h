@@ -28,9 +28,22 @@ struct Step {
   [[nodiscard]] int width() const { return emulator::bits(type()); }
   [[nodiscard]] int line() const { return instruction.ptx_line; }
   void result(Word word);
-  /// Registers among the operands from `first` on, those of lists one by one.
-  [[nodiscard]] std::vector<Word> sources(std::size_t first = 1) const;
+  /// Visits the words of operands from `first` on, those of lists one by one, and not of addresses. A word may be a
+  /// register's own, which ends to be what it was when something is written.
+  template <class Visit>
+  void each_source(Visit visit, std::size_t first = 1) const {
+    for (std::size_t i = first; i < count(); ++i) visit_source(operand(i), visit);
+  }
   void use(const FloatPart& part);
+
+ private:
+  template <class Visit>
+  void visit_source(const emulator::Operand& operand, Visit& visit) const {
+    using enum emulator::OperandKind;
+    if (operand.kind == reg) return visit(state.word_of_register(operand));
+    if (operand.kind != list) return operand.kind == address ? void() : visit(read(operand));
+    for (const emulator::Operand& element : operand.elements) visit_source(element, visit);
+  }
 };
 
 /// The last type is that of a float.
@@ -43,8 +56,8 @@ struct Step {
 /// The same as an operand that is an integer, wherever its bits are.
 [[nodiscard]] bool is_narrowed_integer(const FloatPart& part, const DataFormat& format);
 
-[[nodiscard]] bool has_data(std::span<const Word> words);
-[[nodiscard]] Word either(std::span<const Word> words);
+/// Any of an instruction's sources.
+[[nodiscard]] Word either(const Step& step);
 /// Bits changed by a number that the launch gives; functions of the device's library shift by exponents.
 [[nodiscard]] Word unclear(const Step& step, const Word& from, const Word& by);
 

@@ -42,10 +42,21 @@ Arch arch_from(const Json& json) {
   return *arch;
 }
 
+/// An object with room for its members: where there is none for one more, all are copied.
+Json object_of_size(std::size_t members) {
+  Json json = Json::object();
+  json.get_ref<Json::object_t&>().reserve(members);
+  return json;
+}
+
 Json image_json(const KernelImage& image) {
   Json kernels = Json::array();
   for (const auto& [expression, symbol] : image.kernels) kernels.push_back({expression, symbol});
-  return {{"image", base64_encode(image.image)}, {"kernels", kernels}, {"file", image.file_name}};
+  Json json = object_of_size(3);
+  json["image"] = base64_encode(image.image);
+  json["kernels"] = std::move(kernels);
+  json["file"] = image.file_name;
+  return json;
 }
 
 KernelImage image_from(const Json& json) {
@@ -310,20 +321,22 @@ OpenProblem open_problem_from_json(const Json& json) {
 }
 
 Json to_json(const DeviceTask& task) {
-  return {{"image", image_json(task.image)},
-          {"rival", image_json(task.rival)},
-          {"library", task.library},
-          {"changing", task.changing},
-          {"profile", task.profile ? to_json(*task.profile) : Json()},
-          {"seed", task.seed},
-          {"workloads", array_json(task.workloads, task_json)},
-          {"budget", budget_json(task.budget)},
-          {"limit_ms", task.limit_ms},
-          {"dump_dir", task.dump_dir},
-          {"mutation", task.mutation},
-          {"twin", task.twin ? Json(*task.twin) : Json()},
-          {"mutated_input", task.mutated_input},
-          {"follow_bytes", task.follow_bytes}};
+  Json json = object_of_size(14);
+  json["image"] = image_json(task.image);
+  json["rival"] = image_json(task.rival);
+  json["library"] = task.library;
+  json["changing"] = task.changing;
+  json["profile"] = task.profile ? to_json(*task.profile) : Json();
+  json["seed"] = task.seed;
+  json["workloads"] = array_json(task.workloads, task_json);
+  json["budget"] = budget_json(task.budget);
+  json["limit_ms"] = task.limit_ms;
+  json["dump_dir"] = task.dump_dir;
+  json["mutation"] = task.mutation;
+  json["twin"] = task.twin ? Json(*task.twin) : Json();
+  json["mutated_input"] = task.mutated_input;
+  json["follow_bytes"] = task.follow_bytes;
+  return json;
 }
 
 DeviceTask device_task_from_json(const Json& json) {

@@ -9,8 +9,8 @@ protocol and answer every evaluation with a recorded result after the time that 
 Everything is built before, so that no compiler runs meanwhile: compilers are processes of their own. Counted is the
 processor time of the search's own process, with all its threads, and its memory. Exit code 1 where that is more of a core,
 or more memory, than --most-share and --most-mb say, or the evaluations do not come as often as asked for. The goal is 5 %
-of a core and 100 MB; experiments/results/2026-11-28_controller_memory has what was reached. The limits are where one thread
-does not keep up with its workers any more, and half as much memory again as was seen.
+of a core and 100 MB; experiments/results/2026-11-28_controller_cpu and 2026-11-28_controller_memory have what was reached.
+The limits are where one thread does not keep up with its workers any more, and half as much memory again as was seen.
 """
 import argparse
 import csv

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/parse/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <limits>
 #include <random>
 #include <string>
@@ -46,14 +49,15 @@ Function parse_body(std::string_view body) {
 }
 
 Instruction parse_one(std::string_view text) {
-  const Function function = parse_body(text);
+  static std::deque<Function> kept;  // which has the words of its instructions
+  const Function& function = kept.emplace_back(parse_body(text));
   REQUIRE(function.instructions.size() == 1);
   return function.instructions[0];
 }
 
 std::string register_name(const Function& function, const Operand& operand) {
   REQUIRE(operand.kind == OperandKind::reg);
-  return function.registers.at(operand.index).name;
+  return function.registers.at(operand.index).name();
 }
 
 constexpr std::string_view kKernel = R"(
@@ -163,6 +167,79 @@ TEST_CASE("A source location is one token, which ends where its grammar does") {
   CHECK(kinds(".local") == std::vector{dotted, end});
 }
 
+std::string shown(std::string_view text) {
+  std::string all;
+  for (const Token& token : TokenizedText(text).tokens) {
+    constexpr std::string_view kLetters = "$!wdirspl";
+    all += fmt::format("{}{}{}:{}", token.glued ? "" : " ", kLetters[static_cast<std::size_t>(token.kind)],
+                       token.line, token.text);
+    if (token.kind == TokenKind::integer)
+      all += fmt::format("={}{}", token.bits, token.is_unsigned ? "u" : "");
+  }
+  return all;
+}
+
+TEST_CASE("Tokens end where they do, whatever is around them") {
+  const std::string nul("a\0b", 3), long_name(100'000, 'x');
+  const std::vector<std::pair<std::string, std::string>> texts{
+      {"", " $1:"},
+      {"ret", " w1:ret$1:"},
+      {"a//b\r\nc // d", " w1:a w2:c $2:"},
+      {"a/*\n*/b/**/c/", " w1:a w2:b w2:cp2:/$2:"},
+      {"a /* b", " w1:a !1:a comment does not end"},
+      {"a / *b", " w1:a p1:/ p1:*w1:b$1:"},
+      {"\"a // b\"c", " s1:a // bw1:c$1:"},
+      {"\"a\nb\"", " !1:a string does not end"},
+      {"\"a", " !1:a string does not end"},
+      {nul, " w1:a!1:a character that PTX does not have"},
+      {"\xC3\xA9", " !1:a character that PTX does not have"},
+      {"%r1 % 2 %", " w1:%r1 p1:% i1:2=2 p1:%$1:"},
+      {".a::b.c::.d ..", " d1:a::bd1:cp1::p1::d1:d !1:a dot without a name"},
+      {"<<=>==&&&||!", " p1:<<p1:=p1:>=p1:=p1:&&p1:&p1:||p1:!$1:"},
+      {"0 7U 017 0x1F 0b11u 09", " i1:0=0 i1:7U=7u i1:017=15 i1:0x1F=31 i1:0b11u=3u !1:a malformed integer"},
+      {"999999999999999999 18446744073709551615",
+       " i1:999999999999999999=999999999999999999 i1:18446744073709551615=18446744073709551615u$1:"},
+      {"18446744073709551616", " !1:an integer does not fit into 64 bits"},
+      {"1a", " !1:a malformed integer"},
+      {"0x", " !1:a malformed integer"},
+      {"0f3F800000 0d3FF0000000000000 1.5 2e3", " r1:0f3F800000 r1:0d3FF0000000000000 r1:1.5 r1:2e3$1:"},
+      {"0f3F8", " !1:a malformed floating-point constant"},
+      {"0f3F8000000", " !1:a malformed floating-point constant"},
+      {".loc 1 2 3 4", " l1:loc 1 2 3 i1:4=4$1:"},
+      {".loc 1 0x2, 5", " l1:loc 1 0x2, i1:5=5$1:"},
+      {".loc 1 2 3, inlined_atx", " l1:loc 1 2 3, w1:inlined_atx$1:"},
+      {".loc 1 2 3, function_name %a + 4 \n, inlined_at 1 2 3;",
+       " l1:loc 1 2 3, function_name %a + 4 \n, inlined_at 1 2 3p2:;$2:"},
+      {".loc 1 2 3, /* \n", " l1:loc 1 2 3, !1:a comment does not end"},
+      {".loc 1 2 18446744073709551616", " l1:loc 1 2 !1:an integer does not fit into 64 bits"},
+      {long_name, fmt::format(" w1:{}$1:", long_name)},
+  };
+  for (const auto& [text, tokens] : texts) CHECK(shown(text) == tokens);
+}
+
+TEST_CASE("A register and a range that has it are declared twice, in either order") {
+  const auto message = [](const std::string& registers) {
+    const auto module = parse(std::string(kHeader) + ".entry k()\n{\n" + registers + "\nret;\n}\n");
+    return module.ok() ? std::string() : module.error().message;
+  };
+  CHECK(message(".reg .b32 %r3, %r; .reg .b32 %r<3>;").empty());
+  CHECK(message(".reg .b32 %r03; .reg .b32 %r<9>;").empty());
+  CHECK(message(".reg .b32 %r7, %r3; .reg .b32 %r<4>;") == "'%r' is declared twice");
+  CHECK(message(".reg .b32 %r<4>; .reg .b32 %r3;") == "'%r3' is declared twice");
+  CHECK(message(".reg .b32 %r3; { .reg .b32 %r<9>; }").empty());
+}
+
+TEST_CASE("A function that outlives its module keeps its words") {
+  const Function function = [] {
+    Module module =
+        parse(std::string(kHeader) + ".entry k()\n{\n.reg .b32 %r<2>;\nadd.sat.s32 %r0, %r1, 1;\n}\n")
+            .value();
+    return module.functions.front();
+  }();
+  CHECK(function.instructions.front().spelling() == "add.sat.s32");
+  CHECK(function.registers.back().name() == "%r1");
+}
+
 TEST_CASE("Code that is read without its source locations is the same") {
   const std::string text =
       std::string(kHeader) + ".entry k()\n{\n.loc 1 7 3\nbar.sync 0;\n.loc 1 8 3\nret;\n}\n";
@@ -192,7 +269,7 @@ TEST_CASE("Names of a call sequence belong to their block and stay unique in the
   const Operand& inner = function.instructions[5].operands[0];
   CHECK(function.registers.at(inner.index).type == Type::b64);
   std::vector<std::string> names;
-  for (const Register& r : function.registers) names.push_back(r.name);
+  for (const Register& r : function.registers) names.push_back(r.name());
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
@@ -212,7 +289,7 @@ OUT:)");
   CHECK(function.instructions[0].operands[0].name == "L");
   CHECK(function.instructions[1].operands[0].name == function.labels[1].name);
   CHECK(function.instructions[2].operands[0].name == "OUT");
-  CHECK(function.instructions[4].modifiers == std::vector<std::string>{"uni"});
+  CHECK(function.instructions[4].spelling() == "bra.uni");
   CHECK(function.instructions[4].operands[0].name == ".L__x");
   CHECK(function.labels[2].name == ".L__x");
   CHECK(function.labels[3].instruction == 5);

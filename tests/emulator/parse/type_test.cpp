@@ -16,6 +16,10 @@ TEST_CASE("Every type is found by the name it prints") {
     CHECK(bytes(type) >= 1);
   }
   CHECK_FALSE(parse_type("f31"));
+  CHECK_FALSE(parse_type("e4m3x2x"));
+  CHECK_FALSE(parse_type("e4m3x2xx"));
+  CHECK_FALSE(parse_type(std::string_view("\0b8", 3)));
+  CHECK_FALSE(parse_type(std::string_view("b8\0", 3)));
   CHECK_FALSE(parse_type(""));
 }
 

@@ -28,6 +28,19 @@ TEST_CASE("a body is written as JSON writes it, key by key") {
         R"({"v":1,"id":1,"nonce":"n","type":"t","body":)" + message.body.dump() + "}\n");
 }
 
+TEST_CASE("a character that has to be escaped is, wherever it is in a string, and no other") {
+  for (int c = 0; c < 128; ++c) {
+    for (std::size_t at = 0; at < 19; ++at) {
+      std::string text(19, 'a');
+      text[at] = static_cast<char>(c);
+      const Json body{{"in", text}, {"list", {text, Json::array(), {1, text}}}};
+      const std::string line = encode({1, "t", body, {}}, "n");
+      INFO(c << " at " << at);
+      CHECK(line.find("\"body\":" + body.dump() + "}\n") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("bytes that are not UTF-8 do not stop a message") {
   WorkerMessage message{1, "built", Json::object(), "\xff\xfe"};
   REQUIRE(decode(encode(message, "n"), "n"));
