@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 
 #include "agent/seeds.h"
 #include "app/evaluate/live_view.h"
@@ -49,8 +50,7 @@ struct KnownCandidate {
   std::vector<double> drawn_ns = {};  ///< on drawn shapes, as times.times_ns
   bool takes_every_shape = true;
   std::string layout;
-  std::vector<std::int64_t> ps = {};      ///< by term, what the estimate's factors are
-  TimeEstimate estimate = {};             ///< of its time on any shape
+  std::vector<std::int64_t> ps = {};      ///< by term of its time: the estimate of it on any shape
   std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
 };
 
@@ -80,8 +80,7 @@ class SetMaking {
     report_.emulated = run_.target.kind == DeviceKind::emulator;
     {
       MemberMeasurements measurements(run_, config_, store_, set_, stop_);
-      const std::size_t own = tuned.candidates.size();
-      measure(measurements, with_starts(std::move(tuned.candidates), measurements), own);
+      measure(measurements, tuned.candidates, starts_beside(tuned.candidates, measurements));
       learn(measurements);
       measure_regret(measurements);
     }
@@ -100,45 +99,46 @@ class SetMaking {
 
   /// The starts of the templates, too: they were chosen for many shapes together, where what is tuned here is fast on
   /// those asked for. Not on the CPU device, whose costs they were not chosen by.
-  [[nodiscard]] std::vector<Candidate> with_starts(std::vector<Candidate> candidates,
-                                                   const MemberMeasurements& measurements) const {
-    if (measurements.device().kind != DeviceKind::cuda || !run_.tune) return candidates;
+  [[nodiscard]] std::vector<Candidate> starts_beside(const std::vector<Candidate>& candidates,
+                                                     const MemberMeasurements& measurements) const {
+    std::vector<Candidate> starts;
+    if (measurements.device().kind != DeviceKind::cuda || !run_.tune) return starts;
     const Environment names = measurements.environment({});
     for (Candidate one : run_.templates)
       for (const TunableValues& start : one.plan.starts) {
         one.tunables = start;
         const auto same = [&](const Candidate& other) { return other.variant_hash() == one.variant_hash(); };
-        if (has_point(one.plan, names, start) && std::ranges::none_of(candidates, same))
-          candidates.push_back(one);
+        const auto is_same = [&](const std::vector<Candidate>& list) {
+          return std::ranges::any_of(list, same);
+        };
+        if (has_point(one.plan, names, start) && !is_same(candidates) && !is_same(starts))
+          starts.push_back(one);
       }
-    return candidates;
+    return starts;
   }
 
-  /// Every candidate on every timed shape; of those behind the first `tuned`, as many as there is time for.
-  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates,
-               std::size_t tuned) {
-    const auto built = [&](std::size_t from, std::size_t to) {
-      const auto at = [&](std::size_t i) { return candidates.begin() + static_cast<std::ptrdiff_t>(i); };
-      measurements.build({at(from), at(std::min(to, candidates.size()))});
-      go_on();
-    };
-    built(0, tuned);
-    const auto began = std::chrono::steady_clock::now();
-    std::chrono::milliseconds building{0};
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (i >= tuned && (i - tuned) % kBuiltAtOnce == 0) {
-        const auto before = std::chrono::steady_clock::now();
-        built(i, time_.left() ? i + kBuiltAtOnce : candidates.size());
-        building += since(before);
-      }
-      if (i >= tuned && !time_.is_before(SetTime::kStartsEnd)) {
+  /// As many starts as there is time for, on every timed shape.
+  void measure_starts(MemberMeasurements& measurements, const std::vector<Candidate>& starts) {
+    const std::size_t at_once = time_.left() ? kBuiltAtOnce : starts.size();
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (!time_.is_before(SetTime::kStartsEnd)) {
         report_.notes.push_back(
             fmt::format("{} of {} starts of the templates were not tried: half of the time was over",
-                        candidates.size() - i, candidates.size() - tuned));
-        break;
+                        starts.size() - i, starts.size()));
+        return;
       }
-      add(measurements, candidates[i]);
+      const auto next = std::span(starts).subspan(i);
+      if (i % at_once == 0) measurements.build(next.first(std::min(at_once, next.size())));
+      add(measurements, starts[i]);
     }
+  }
+
+  /// Every candidate on every timed shape.
+  void measure(MemberMeasurements& measurements, const std::vector<Candidate>& candidates,
+               const std::vector<Candidate>& starts) {
+    measurements.build(candidates);
+    for (const Candidate& candidate : candidates) add(measurements, candidate);
+    measure_starts(measurements, starts);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
     const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
     for (const Candidate& own : run_.templates)
@@ -151,7 +151,7 @@ class SetMaking {
     if (known_.empty())
       fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
     tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
-    time_of_shape_ = (since(began) - building) / static_cast<std::int64_t>(shapes_.size());
+    time_of_shape_ = time_of_points_ / static_cast<std::int64_t>(shapes_.size());
     if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
     if (known_.size() > 1) measure_on_drawn(measurements);
   }
@@ -336,7 +336,9 @@ class SetMaking {
 
   void add(MemberMeasurements& measurements, const Candidate& candidate) {
     go_on();
+    const auto began = std::chrono::steady_clock::now();
     const auto times = measurements.time(candidate, shapes_, TimeQuality::coarse);
+    time_of_points_ += since(began);
     go_on();
     if (!times) return;
     const bool timed = std::ranges::any_of(times->times_ns, [](double ns) { return std::isfinite(ns); });
@@ -457,16 +459,20 @@ class SetMaking {
     TimedAmounts timed;  ///< of the shapes that it was timed on
   };
 
+  /// Nothing where it does not take the shape.
+  [[nodiscard]] static std::optional<std::vector<std::int64_t>> amounts_on(
+      const MemberMeasurements& measurements, const Candidate& candidate,
+      const std::vector<Expression>& terms, const AxisValues& sizes) {
+    if (!measurements.takes(candidate, sizes)) return std::nullopt;
+    return codegen::amounts_of(terms, candidate, measurements.environment(sizes));
+  }
+
   [[nodiscard]] ShapeAmounts amounts_of(const MemberMeasurements& measurements,
                                         const KnownCandidate& one) const {
     ShapeAmounts amounts{
         .terms = codegen::time_terms(*run_.problem, one.candidate), .by_shape = {}, .timed = {}};
     for (std::size_t shape = 0; shape < shape_count(); ++shape) {
-      const AxisValues& sizes = sizes_of(shape);
-      amounts.by_shape.push_back(
-          measurements.takes(one.candidate, sizes)
-              ? codegen::amounts_of(amounts.terms, one.candidate, measurements.environment(sizes))
-              : std::nullopt);
+      amounts.by_shape.push_back(amounts_on(measurements, one.candidate, amounts.terms, sizes_of(shape)));
       const double ns = time_on(one, shape);
       if (!amounts.by_shape.back() || !std::isfinite(ns)) continue;
       amounts.timed.amounts.push_back(*amounts.by_shape.back());
@@ -480,7 +486,6 @@ class SetMaking {
     std::vector<ShapeAmounts> amounts;
     std::map<std::vector<std::string>, std::vector<std::size_t>> alike;  // by source and terms
     for (KnownCandidate& one : known_) {
-      one.estimate = {};
       one.ps.clear();
       one.estimated_ns.assign(shape_count(), std::numeric_limits<double>::infinity());
       std::vector<std::string> terms{one.candidate.source};
@@ -499,8 +504,6 @@ class SetMaking {
   static void estimate(KnownCandidate& one, const ShapeAmounts& amounts,
                        const std::vector<std::int64_t>& ps) {
     one.ps = ps;
-    for (std::size_t term = 0; term < ps.size(); ++term)
-      if (ps[term] > 0) one.estimate.terms.push_back({ps[term], amounts.terms[term].text()});
     for (std::size_t shape = 0; shape < amounts.by_shape.size(); ++shape)
       if (amounts.by_shape[shape]) one.estimated_ns[shape] = ak::estimated_ns(ps, *amounts.by_shape[shape]);
   }
@@ -536,6 +539,14 @@ class SetMaking {
     return list;
   }
 
+  [[nodiscard]] TimeEstimate estimate_of(const KnownCandidate& one) const {
+    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
+    TimeEstimate estimate;
+    for (std::size_t term = 0; term < one.ps.size(); ++term)
+      if (one.ps[term] > 0) estimate.terms.push_back({one.ps[term], terms[term].text()});
+    return estimate;
+  }
+
   [[nodiscard]] codegen::KernelSet kernels_of(const SetChoice& choice) const {
     codegen::KernelSet set{
         .name = run_.problem->definition.name + ".set.cu",
@@ -544,7 +555,7 @@ class SetMaking {
             .rows = {}, .estimates = {}, .in_rows_alone = choice.in_rows_alone, .fallback = choice.fallback}};
     for (const std::size_t member : choice.members) {
       set.members.push_back({known_[member].candidate, known_[member].takes_every_shape});
-      set.rule.estimates.push_back(known_[member].estimate);
+      set.rule.estimates.push_back(estimate_of(known_[member]));
     }
     for (const OwnRow& row : choice.rows) set.rule.rows.push_back({shapes_[row.shape].axes, row.member});
     return set;
@@ -660,9 +671,7 @@ class SetMaking {
     std::vector<double> ns(shapes.size(), std::numeric_limits<double>::infinity());
     const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
     for (std::size_t shape = 0; shape < shapes.size() && !in_rows_alone; ++shape) {
-      if (!measurements.takes(one.candidate, shapes[shape].axes)) continue;
-      const auto amounts =
-          codegen::amounts_of(terms, one.candidate, measurements.environment(shapes[shape].axes));
+      const auto amounts = amounts_on(measurements, one.candidate, terms, shapes[shape].axes);
       if (amounts) ns[shape] = ak::estimated_ns(one.ps, *amounts);
     }
     return ns;
@@ -751,7 +760,8 @@ class SetMaking {
   RowId set_;
   std::uint64_t seed_;
   SetTime time_;
-  std::chrono::milliseconds time_of_shape_{0};  ///< that all points took on a timed shape
+  std::chrono::milliseconds time_of_points_{0};  ///< on all timed shapes
+  std::chrono::milliseconds time_of_shape_{0};   ///< that all points took on a timed shape
   std::vector<Workload> shapes_;
   std::vector<Workload> drawn_;    ///< what the rule is learned from next to them
   std::vector<Workload> guessed_;  ///< where estimates alone say who is fast

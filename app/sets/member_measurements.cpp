@@ -88,7 +88,7 @@ std::vector<std::string> MemberMeasurements::taken_by(std::initializer_list<cons
   return names;
 }
 
-void MemberMeasurements::build(const std::vector<Candidate>& candidates) {
+void MemberMeasurements::build(std::span<const Candidate> candidates) {
   std::vector<Ticket> tickets;
   for (const Candidate& candidate : candidates)
     tickets.push_back(evaluator_->submit(request_of(candidate, run_.problem, {}, Depth::build)));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class MemberMeasurements {
   /// Its launch plan can be resolved for a shape of these sizes on the device.
   [[nodiscard]] bool takes(const Candidate& candidate, const AxisValues& sizes) const;
   /// Builds all of them at the same time, so that none is waited for when they are timed. What fails is said then.
-  void build(const std::vector<Candidate>& candidates);
+  void build(std::span<const Candidate> candidates);
   /// Nothing where there was no answer: stopped, or a fault of the machine.
   [[nodiscard]] std::optional<MemberTimes> time(const Candidate& candidate,
                                                 const std::vector<Workload>& workloads, TimeQuality quality);
