@@ -96,7 +96,7 @@ std::string extended(const LaunchText& launch, const LaunchStyle& style, const s
                         "cudaFuncAttributeNonPortableClusterSizeAllowed", "1", "    ");
   }
   if (launch.cooperative) text += "    launch.cooperative();\n";
-  if (launch.pdl) text += "    launch.programmatic();\n";
+  if (!launch.early.empty()) text += fmt::format("    if ({}) launch.programmatic();\n", launch.early);
   return text + fmt::format("    AK_CHECK(cudaLaunchKernelEx(launch.config(), {}{}{}));\n  }}\n",
                             launch.kernel, arguments.empty() ? "" : ", ", arguments);
 }
@@ -108,7 +108,8 @@ std::string launch_statements(const LaunchText& launch, const LaunchStyle& style
   const std::string text =
       attribute_above(launch, launch.known_shared_bytes, kSharedBytesByDefault, launch.shared_bytes,
                       "cudaFuncAttributeMaxDynamicSharedMemorySize", launch.shared_bytes, "  ");
-  const bool plain = launch.cluster.empty() && !launch.cooperative && !launch.pdl && style.stream.empty();
+  const bool plain =
+      launch.cluster.empty() && !launch.cooperative && launch.early.empty() && style.stream.empty();
   if (!plain) return text + extended(launch, style, arguments);
   return text + fmt::format("  {}<<<{}, {}, {}>>>({});\n", launch.kernel, launch.grid, launch.block,
                             launch.shared_bytes, arguments);

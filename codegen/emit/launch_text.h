@@ -27,7 +27,9 @@ struct LaunchText {
   std::string cluster;                             ///< "x, y, z"; empty: none
   std::string cluster_blocks;                      ///< of all dimensions
   std::optional<std::int64_t> known_cluster_blocks;
-  bool cooperative = false, pdl = false;
+  bool cooperative = false;
+  std::string
+      early;  ///< condition under which it may begin before the launch ahead of it has ended; empty: never
   std::vector<std::string> arguments;
 };
 

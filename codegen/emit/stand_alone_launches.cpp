@@ -97,7 +97,7 @@ struct Writer {
         .cluster_blocks = "",
         .known_cluster_blocks = std::int64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2],
         .cooperative = launch.cooperative,
-        .pdl = launch.pdl,
+        .early = launch.pdl ? "true" : "",
         .arguments = {}};
     if (launch.cluster != std::array<std::uint32_t, 3>{1, 1, 1})
       text.cluster = fmt::format("{}, {}, {}", launch.cluster[0], launch.cluster[1], launch.cluster[2]);

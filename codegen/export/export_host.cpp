@@ -398,7 +398,8 @@ class LauncherWriter {
                     .cluster_blocks = "ak_cluster.x * ak_cluster.y * ak_cluster.z",
                     .known_cluster_blocks = cluster_blocks(launch),
                     .cooperative = launch.cooperative,
-                    .pdl = launch.pdl,
+                    // The first launch of a call waits for whatever is ahead of it in the stream.
+                    .early = launch.pdl ? "ak_launches > 1" : "",
                     .arguments = {}};
     std::string numbers =
         fmt::format("  const dim3 ak_grid({}), ak_block({});\n", dimensions(launch.grid, kMaxGrid, "a grid"),

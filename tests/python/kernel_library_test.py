@@ -33,8 +33,9 @@ SET = """/* alphakernel
 {"problem": "vector_add", "params": {"dtype": "float32"},
  "let": {"MEMBER": "2 if N <= 1000 and N % 8 == 0 else 1"},
  "launches": [
-  {"kernel": "member_1::add", "grid": ["ceil_div(N, 256)"], "block": [256], "args": ["a", "b", "c", {"i64": "N"}], "when": "MEMBER == 1"},
-  {"kernel": "member_2::add", "grid": [1], "block": [1024], "shared_bytes": 65536, "args": ["a", "b", "c", {"i64": "N"}], "when": "MEMBER == 2"}]}
+  {"kernel": "member_1::add", "grid": ["ceil_div(N, 256)"], "block": [256], "pdl": true, "args": ["a", "b", "c", {"i64": "N"}], "when": "MEMBER == 1"},
+  {"kernel": "member_2::add", "grid": [1], "block": [1024], "shared_bytes": 65536, "args": ["a", "b", "c", {"i64": "N"}], "when": "MEMBER == 2"},
+  {"kernel": "member_1::add", "grid": [1], "block": [32], "pdl": true, "args": ["a", "b", "c", {"i64": "N"}], "when": "N == 801"}]}
 */
 namespace member_1 {
 __global__ void add(const float* a, const float* b, float* c, long long n) {
@@ -188,6 +189,12 @@ class KernelLibraryTest(unittest.TestCase):
         self.assertRegex(launches[2], r"attribute 8 65536 \w*member_2")
         self.assertRegex(launches[3], r"launch \w*member_2\w* grid 1,1,1 block 1024,1,1 shared 65536$")
         self.assertEqual(launches[4:], [launches[3]])
+
+    def test_the_first_launch_of_a_call_waits_for_what_is_ahead_of_it(self) -> None:
+        code = ON_DEVICE + "a = torch.randn(801)\nmade_ops.add(a, a)"
+        launches = [line for line in python(code, fresh=True)[2] if line.startswith("launch")]
+        self.assertRegex(launches[0], r"launch \w*member_1\w* grid 4,1,1 block 256,1,1 shared 0$")
+        self.assertRegex(launches[1], r"launch \w*member_1\w* grid 1,1,1 block 32,1,1 shared 0 early$")
 
     def test_one_line_says_which_kernel_serves_a_shape(self) -> None:
         code = ON_DEVICE + "a = torch.randn(800)\nfor _ in range(3): made_ops.add(a, a)\nmade_ops.add(a.double(), a.double())"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libcuda.so.1 without a GPU: it says yes to everything, its kernels do nothing, and it writes what it was asked to the
 // file that MADE_UP_DRIVER_LOG names. Its devices have compute capability MADE_UP_DRIVER_ARCH (90).
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -91,18 +92,23 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
       static_cast<Function*>(function)->name);
   return 0;
 }
-int cuLaunchKernel(void* function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-                   unsigned int by, unsigned int bz, unsigned int shared, void*, void**, void**) {
+int cuLaunchKernelEx(const Config* config, void* function, void**, void**) {
   static const bool quiet = std::getenv("MADE_UP_DRIVER_LOG") == nullptr;
+  const unsigned int *g = config->grid, *b = config->block;
+  constexpr int kBeginsEarly = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  const bool early = std::any_of(config->attributes, config->attributes + config->count,
+                                 [](const Attribute& one) { return one.id == kBeginsEarly; });
   if (!quiet)
-    say("launch " + static_cast<Function*>(function)->name + " grid " + numbers({gx, gy, gz}) + " block " +
-        numbers({bx, by, bz}) + " shared " + std::to_string(shared));
+    say("launch " + static_cast<Function*>(function)->name + " grid " + numbers({g[0], g[1], g[2]}) +
+        " block " + numbers({b[0], b[1], b[2]}) + " shared " + std::to_string(config->shared_bytes) +
+        (early ? " early" : ""));
   return 0;
 }
-int cuLaunchKernelEx(const Config* config, void* function, void** arguments, void** extra) {
-  const unsigned int *g = config->grid, *b = config->block;
-  return cuLaunchKernel(function, g[0], g[1], g[2], b[0], b[1], b[2], config->shared_bytes, config->stream,
-                        arguments, extra);
+int cuLaunchKernel(void* function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+                   unsigned int by, unsigned int bz, unsigned int shared, void* stream, void** arguments,
+                   void** extra) {
+  const Config config{{gx, gy, gz}, {bx, by, bz}, shared, stream, nullptr, 0};
+  return cuLaunchKernelEx(&config, function, arguments, extra);
 }
 int cuMemsetD8Async(std::uint64_t, unsigned char, std::size_t, void*) { return 0; }
 int cuStreamIsCapturing(void*, int* status) {
