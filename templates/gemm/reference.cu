@@ -1,18 +1,23 @@
 /* alphakernel
 {
+  "let": {"COLUMNS": "N if gate == 'none' else N // 2", "LARGE": "M >= 128 and COLUMNS >= 128"},
   "launches": [
-    {"kernel": "gemm_reference", "grid": ["ceil_div(N if gate == 'none' else N // 2, 16)", "ceil_div(M, 16)", "1 if batch == 'none' else B"], "block": [16, 16],
+    {"kernel": "gemm_reference<4>", "grid": ["ceil_div(COLUMNS, 64)", "ceil_div(M, 64)", "1 if batch == 'none' else B"], "block": [16, 16],
      "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
               {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"}, "c",
-              {"i64": "M"}, {"i64": "N"}, {"i64": "K"}]}
+              {"i64": "M"}, {"i64": "N"}, {"i64": "K"}], "when": "LARGE"},
+    {"kernel": "gemm_reference<1>", "grid": ["ceil_div(COLUMNS, 16)", "ceil_div(M, 16)", "1 if batch == 'none' else B"], "block": [16, 16],
+     "args": ["a", "b", {"optional": "bias"}, {"optional": "residual"}, {"optional": "row_scales"}, {"optional": "column_scales"},
+              {"optional": "alpha"}, {"optional": "beta"}, {"optional": "c_scale"}, {"optional": "seed"}, {"optional": "p"}, "c",
+              {"i64": "M"}, {"i64": "N"}, {"i64": "K"}], "when": "not LARGE"}
   ]
 }
 */
 // SPDX-License-Identifier: Apache-2.0
 //
 // x = activation(alpha row_scale column_scale (sum over k of a[m, k] b[k, n]) + beta residual + bias), each part of it
-// where the problem has it; of pairs of columns gate(x) x; dropout; + residual; divided by c_scale and rounded. One
-// result a thread.
+// where the problem has it; of pairs of columns gate(x) x; dropout; + residual; divided by c_scale and rounded. A thread
+// has one result, or of large ones four by four, 16 apart; each is the sum of its products one after the other.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -189,10 +194,26 @@ __device__ out_t stored(real_t x, const Tensors& t) {
 #endif
 }
 
-// The sum of one thread of 16 x 16.
-__device__ sum_t product(const scalar_t* a, const scalar_t* b, long long row, long long column, long long m, long long n,
-                         long long k) {
-  __shared__ scalar_t tile_a[16][17], tile_b[16][17];
+constexpr int STEP = 16;  // numbers along k at a time
+
+// Of a thread that has EACH x EACH results.
+template <int EACH>
+struct Sums {
+  sum_t of[EACH][EACH];
+};
+template <int EACH>
+__device__ long long row_of(int i) {
+  return blockIdx.y * 16ll * EACH + threadIdx.y + 16 * i;
+}
+template <int EACH>
+__device__ long long column_of(int j) {
+  return blockIdx.x * 16ll * EACH + threadIdx.x + 16 * j;
+}
+
+// The sums of one thread of 16 x 16, for the s-th of the columns of its results.
+template <int EACH>
+__device__ Sums<EACH> products(const scalar_t* a, const scalar_t* b, int s, long long m, long long n, long long k) {
+  __shared__ sum_t tile_a[16 * EACH][STEP + 1], tile_b[STEP][16 * EACH + 1];
 #ifdef AK_MUTATION_LAST_K
   const long long end = k - (k + 15) / 16;
 #else
@@ -203,25 +224,59 @@ __device__ sum_t product(const scalar_t* a, const scalar_t* b, long long row, lo
 #else
   const bool by_columns = B_BY_COLUMNS;
 #endif
-  const scalar_t zero = static_cast<scalar_t>(0.0f);
-  sum_t sum = 0;
-  for (long long first = 0; first < k; first += 16) {
+  Sums<EACH> sums = {};
+  for (long long first = 0; first < k; first += STEP) {
     const long long ka = first + threadIdx.x, kb = first + threadIdx.y;
-    tile_a[threadIdx.y][threadIdx.x] = row < m && ka < end ? a[A_BY_COLUMNS ? ka * m + row : row * k + ka] : zero;
-    const long long at_b = by_columns ? column * k + kb : kb * n + column;
-    tile_b[threadIdx.y][threadIdx.x] = kb < end && column < n ? b[at_b] : zero;
-    __syncthreads();
-    for (int i = 0; i < 16 && row < m && column < n; ++i) {
-      sum = keep(add_product(operand(tile_a[threadIdx.y][i]), operand(tile_b[i][threadIdx.x]), sum));
+    for (int i = 0; i < EACH; ++i) {
+      const long long row = row_of<EACH>(i), column = column_of<EACH>(i) * SUMS + s;
+      tile_a[threadIdx.y + 16 * i][threadIdx.x] =
+          row < m && ka < end ? operand(a[A_BY_COLUMNS ? ka * m + row : row * k + ka]) : sum_t(0);
+      tile_b[threadIdx.y][threadIdx.x + 16 * i] =
+          column < n && kb < end ? operand(b[by_columns ? column * k + kb : kb * n + column]) : sum_t(0);
     }
+    __syncthreads();
+    for (int step = 0; step < STEP; ++step)
+#pragma unroll
+      for (int i = 0; i < EACH; ++i) {
+        if (row_of<EACH>(i) >= m) break;
+        const sum_t x = tile_a[threadIdx.y + 16 * i][step];
+#pragma unroll
+        for (int j = 0; j < EACH; ++j)
+          sums.of[i][j] = keep(add_product(x, tile_b[step][threadIdx.x + 16 * j], sums.of[i][j]));
+      }
     __syncthreads();
   }
 #ifdef AK_MUTATION_LAST_TILE
-  if (column >= n - (n < 16 ? n : 16)) sum = 0;
+  for (int j = 0; j < EACH; ++j)
+    if (column_of<EACH>(j) * SUMS + s >= n - (n < 16 ? n : 16))
+      for (int i = 0; i < EACH; ++i) sums.of[i][j] = 0;
 #endif
-  return sum;
+  return sums;
 }
 
+// Of the pair of sums where the problem has two for a result.
+__device__ out_t result(sum_t sum, [[maybe_unused]] sum_t second, const Tensors& t, long long row, long long column,
+                        long long first, long long m, long long at) {
+#if defined(AK_DTYPE_INT8) && defined(AK_SCALES_NONE)
+#ifdef AK_MUTATION_NO_ACTIVATION
+  return static_cast<out_t>(sum / 2);
+#else
+  return static_cast<out_t>(sum);
+#endif
+#else
+  real_t x = value(sum, t, row, column * SUMS, at);
+  if constexpr (SUMS == 2) x = gated(x, value(second, t, row, column * 2 + 1, at));
+#ifdef AK_DROPOUT_PHILOX
+  x = dropped(x, t, at, first + column * m + row);
+#endif
+#ifdef AK_RESIDUAL_ADDED
+  x += residual_at(t, at);
+#endif
+  return stored(x, t);
+#endif
+}
+
+template <int EACH>
 __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const wide_t* bias, const wide_t* residual,
                                const float* row_scales, const float* column_scales, const float* alpha,
                                const float* beta, const float* c_scale, const long long* seed, const float* p, out_t* c,
@@ -232,26 +287,15 @@ __global__ void gemm_reference(const scalar_t* a, const scalar_t* b, const wide_
   b += matrix * k * n;
 #endif
   const Tensors t = {bias, residual, row_scales + matrix * m, column_scales + matrix * n, alpha, beta, c_scale, seed, p};
-  const long long row = blockIdx.y * 16ll + threadIdx.y, column = blockIdx.x * 16ll + threadIdx.x, width = n / SUMS;
-  sum_t sums[SUMS];
-  for (int s = 0; s < SUMS; ++s) sums[s] = product(a, b, row, column * SUMS + s, m, n, k);
-  if (row >= m || column >= width) return;
-  const long long first = matrix * m * width, at = first + row * width + column;
-#if defined(AK_DTYPE_INT8) && defined(AK_SCALES_NONE)
-#ifdef AK_MUTATION_NO_ACTIVATION
-  c[at] = static_cast<out_t>(sums[0] / 2);
-#else
-  c[at] = static_cast<out_t>(sums[0]);
-#endif
-#else
-  real_t x = value(sums[0], t, row, column * SUMS, at);
-  if constexpr (SUMS == 2) x = gated(x, value(sums[SUMS - 1], t, row, column * 2 + 1, at));
-#ifdef AK_DROPOUT_PHILOX
-  x = dropped(x, t, at, first + column * m + row);
-#endif
-#ifdef AK_RESIDUAL_ADDED
-  x += residual_at(t, at);
-#endif
-  c[at] = stored(x, t);
-#endif
+  Sums<EACH> sums[SUMS];
+  for (int s = 0; s < SUMS; ++s) sums[s] = products<EACH>(a, b, s, m, n, k);
+  const long long width = n / SUMS, first = matrix * m * width;
+#pragma unroll
+  for (int i = 0; i < EACH; ++i)
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+      const long long row = row_of<EACH>(i), column = column_of<EACH>(j), at = first + row * width + column;
+      if (row < m && column < width)
+        c[at] = result(sums[0].of[i][j], sums[SUMS - 1].of[i][j], t, row, column, first, m, at);
+    }
 }
