@@ -51,7 +51,12 @@ Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, con
       depth_(depth),
       on_gpu_(evaluator.capabilities().device.kind == DeviceKind::cuda),
       champion_(champion),
-      commit_(std::move(commit)),
+      commit_([this, commit = std::move(commit)](const Completed& completed, const DeviceFacts* device,
+                                                 std::string arm) {
+        const Outcome& outcome = completed.result.outcome;
+        if (info(outcome.status).candidate_fault) fault_ = words(outcome);
+        commit(completed, device, std::move(arm));
+      }),
       examiners_(options.examiners.size()) {}
 
 void Confirmation::announce(std::string_view step) const {
@@ -131,6 +136,7 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
       return;
     }
     ++result.held_out.disqualified;
+    result.held_out.faults.push_back(fault_);
     result.held_out.passed = false;
     champion_.disqualify();
   }

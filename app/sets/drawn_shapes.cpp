@@ -133,11 +133,10 @@ std::vector<std::vector<std::size_t>> near_shapes(const std::vector<std::vector<
 }
 
 void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
-               const std::vector<std::vector<double>>& estimated_ns, const Drawing& drawing,
+               const std::vector<std::vector<double>>& estimated_ns, std::optional<std::size_t> most_times,
                DrawnTimes& drawn, const std::function<void()>& go_on) {
   std::vector<std::vector<std::size_t>> near = near_shapes(estimated_ns, drawn);
-  if (drawing.most)
-    keep_in_time(near, drawn, points.size() * (*drawing.most - std::min(*drawing.most, drawn.timed)));
+  if (most_times) keep_in_time(near, drawn, *most_times);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (near[i].empty()) continue;
     go_on();

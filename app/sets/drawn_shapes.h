@@ -50,8 +50,9 @@ struct Drawing {
 
 /// Times the points on their near_shapes(). Of kernels that are all alike these are most points, so that there is time for
 /// fewer shapes: what is left over is taken out of `drawn`.
+/// @param most_times of a point on a shape each; nothing: as many as there are
 void time_near(MemberMeasurements& measurements, const std::vector<Candidate>& points,
-               const std::vector<std::vector<double>>& estimated_ns, const Drawing& drawing,
+               const std::vector<std::vector<double>>& estimated_ns, std::optional<std::size_t> most_times,
                DrawnTimes& drawn, const std::function<void()>& go_on);
 
 }  // namespace ak::app

@@ -38,6 +38,8 @@ constexpr std::uint32_t kTriedShapes = 64;
 constexpr std::size_t kHeldOutTimed = 16;
 // Shapes that have estimates for times (as in experiments/results/2026-11-28_set_members).
 constexpr int kGuessedShapes = 128;
+// Sets that are made where what confirms them finds a member wrong: each takes a minute on a GPU (chosen).
+constexpr int kTriedSets = 3;
 // Starts that are built at the same time where there is a limit of time: compile workers have some each (chosen).
 constexpr std::size_t kBuiltAtOnce = 16;
 constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
@@ -84,7 +86,15 @@ class SetMaking {
       learn(measurements);
       measure_regret(measurements);
     }
-    return finish();
+    SearchOutcome outcome = search_the_set();
+    for (int tries = 1; tries < kTriedSets && !outcome.loop.best_variant && leave_out_faulty(outcome);
+         ++tries) {
+      MemberMeasurements measurements(run_, config_, store_, set_, stop_);
+      learn(measurements);
+      measure_regret(measurements);
+      outcome = search_the_set();
+    }
+    return finish(std::move(outcome));
   }
 
  private:
@@ -162,11 +172,26 @@ class SetMaking {
     return static_cast<std::size_t>(*time_.left() / 2 / time_of_shape_);
   }
 
+  /// More times of a point on a shape that the same half has room for, by what the first ones took: drawn shapes are larger
+  /// than those asked for, or smaller. Nothing: in any time.
+  [[nodiscard]] static std::optional<std::size_t> most_times(std::optional<std::chrono::milliseconds> left,
+                                                             std::chrono::milliseconds spent,
+                                                             const DrawnTimes& drawn, std::size_t points) {
+    if (!left) return std::nullopt;
+    const auto taken =
+        static_cast<double>(points * drawn.timed + (drawn.shapes.size() - drawn.timed));  // one has all
+    const double time_ms = std::max(1.0, static_cast<double>(spent.count())) / taken;
+    const double more_ms = static_cast<double>((*left / 2 - spent).count());
+    return more_ms <= 0 ? 0 : static_cast<std::size_t>(more_ms / time_ms);
+  }
+
   /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
   void measure_on_drawn(MemberMeasurements& measurements) {
     std::vector<Candidate> points;
     for (const KnownCandidate& one : known_) points.push_back(one.candidate);
     const Drawing drawing{.seed = agent::derive_seed(seed_, kDrawnStream), .most = most_drawn()};
+    const auto began = std::chrono::steady_clock::now();
+    const std::optional<std::chrono::milliseconds> left = time_.left();
     DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
                                      drawing, [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
@@ -182,7 +207,8 @@ class SetMaking {
       for (const KnownCandidate& one : known_)
         estimated_ns.emplace_back(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(shapes_.size()),
                                   one.estimated_ns.end());
-      time_near(measurements, points, estimated_ns, drawing, drawn, [&] { go_on(); });
+      time_near(measurements, points, estimated_ns, most_times(left, since(began), drawn, points.size()),
+                drawn, [&] { go_on(); });
       keep(drawn);
     }
     const std::size_t more = drawn.shapes.size() - drawn.timed;
@@ -385,6 +411,7 @@ class SetMaking {
   void learn(MemberMeasurements& measurements) {
     keep_one_list_of_options();
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
+    limits.max_members = std::min(limits.max_members, most_members_);
     for (;;) {
       keep_in_time(limits);
       keep_drawn_that_are_taken(measurements);
@@ -678,6 +705,7 @@ class SetMaking {
   }
 
   void complete_record() {
+    notes_before_record_ = report_.notes.size();
     SetRecord& record = report_.record;
     record.mean_ratio = choice_.mean_ratio;
     record.worst_ratio = choice_.worst_ratio;
@@ -741,9 +769,35 @@ class SetMaking {
     return last;
   }
 
-  SearchOutcome finish() {
+  [[nodiscard]] SearchOutcome search_the_set() {
     complete_record();
-    SearchOutcome outcome = run_search(last_run(), config_, store_, stop_);
+    return run_search(last_run(), config_, store_, stop_);
+  }
+
+  /// What was found wrong where the set was confirmed: the member that the finding names, else all but one. False where
+  /// there is nothing to leave out: nothing was wrong, or nothing would be left.
+  [[nodiscard]] bool leave_out_faulty(const SearchOutcome& outcome) {
+    const std::vector<std::string>& faults = outcome.loop.held_out.faults;
+    if (outcome.loop.interrupted || faults.empty()) return false;
+    const std::size_t members = choice_.members.size();
+    const std::optional<std::size_t> named =
+        members == 1 ? std::optional<std::size_t>(0) : codegen::member_named_in(faults.back(), members);
+    if (named && known_.size() == 1) return false;
+    report_.record = {};
+    report_.notes.resize(notes_before_record_);
+    report_.notes.push_back(
+        named ? fmt::format("{} is no member: {}",
+                            codegen::point_text(known_[choice_.members[*named]].candidate), faults.back())
+              : fmt::format("one kernel is tried alone: of a set of {} {}", members, faults.back()));
+    tell(report_.notes.back());
+    if (named)
+      drop(choice_.members[*named]);
+    else
+      most_members_ = 1;
+    return true;
+  }
+
+  SearchOutcome finish(SearchOutcome outcome) {
     outcome.loop.progress = together(spent_, std::move(outcome.loop.progress));
     if (outcome.loop.best_variant) {
       report_.record.variant = *outcome.loop.best_variant;
@@ -766,7 +820,9 @@ class SetMaking {
   std::vector<Workload> drawn_;    ///< what the rule is learned from next to them
   std::vector<Workload> guessed_;  ///< where estimates alone say who is fast
   agent::Progress spent_;          ///< on single shapes
-  std::string stop_reason_;        ///< of these searches
+  std::size_t most_members_ = std::numeric_limits<std::size_t>::max();
+  std::size_t notes_before_record_ = 0;  ///< of the report
+  std::string stop_reason_;              ///< of these searches
   std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;                       ///< the set

@@ -18,9 +18,10 @@ class SetTime {
   using Milliseconds = std::chrono::milliseconds;
 
   static constexpr double kStartsEnd = 0.5;
-  /// Compiling a member, choosing its shapes and checking it there: 28 took 151 s, 12 of another set 133 s of which 53 were
-  /// for choosing, which takes a quarter since (as there).
-  static constexpr Milliseconds kOfMember{8'000};
+  /// Compiling a member, choosing its shapes and checking it there: of six, five took 1.0 to 2.4 s, and 1.1 s of the compiler
+  /// (experiments/results/2026-11-29_h200_set_in_time). The one with the largest shapes took 47 s, with a reference of which a
+  /// thread had one result.
+  static constexpr Milliseconds kOfMember{3'000};
   /// However little time is left, that a few shapes may have kernels of their own (chosen).
   static constexpr std::size_t kFewMembers = 4;
 

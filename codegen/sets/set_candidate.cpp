@@ -12,6 +12,7 @@
 #include "codegen/sets/member_plan.h"
 #include "codegen/sets/member_source.h"
 #include "core/error.h"
+#include "core/text/characters.h"
 #include "core/text/json_reader.h"
 
 namespace ak::codegen {
@@ -170,6 +171,16 @@ std::optional<std::size_t> chosen_member(const Candidate& set, Environment envir
     if (let == rule) return static_cast<std::size_t>(*value - 1);
     environment[let->first] = *value;
   }
+}
+
+std::optional<std::size_t> member_named_in(std::string_view message, std::size_t members) {
+  std::optional<std::size_t> first;
+  std::size_t least = std::string_view::npos;
+  for (std::size_t member = 0; member < members; ++member) {
+    const std::size_t at = message.find(space_of(member + 1) + "::");
+    if (at < least && (at == 0 || !is_word(message[at - 1]))) first = member, least = at;
+  }
+  return first;
 }
 
 std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate) {

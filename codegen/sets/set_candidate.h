@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/plan/candidate.h"
@@ -34,6 +35,10 @@ struct KernelSet {
 /// export of it does. Nothing where the plan has no value for the shape.
 /// @param environment of the shape and the device
 [[nodiscard]] std::optional<std::size_t> chosen_member(const Candidate& set, Environment environment);
+
+/// The member, counted from 0, whose code a message about the set names first, such as "member_2::tile: ..."; nothing where
+/// it names none of so many.
+[[nodiscard]] std::optional<std::size_t> member_named_in(std::string_view message, std::size_t members);
 
 /// What prepared weights look like: candidates with the same text read one copy. Empty where it prepares none.
 [[nodiscard]] std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate);

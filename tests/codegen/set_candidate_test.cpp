@@ -435,6 +435,16 @@ TEST_CASE(
   CHECK(chosen.size() > 3);
 }
 
+TEST_CASE("a message about a set blames the member whose code it names first") {
+  const std::string race =
+      "racecheck says: race between a write in member_2::leave() and a read in member_11::tile()";
+  CHECK(codegen::member_named_in(race, 12) == 1);
+  CHECK(codegen::member_named_in("member_12::tile<4>: out of bounds", 12) == 11);
+  CHECK(codegen::member_named_in("tile: out of bounds, as in member_2", 12) == std::nullopt);
+  CHECK(codegen::member_named_in("remember_1::tile", 12) == std::nullopt);
+  CHECK(codegen::member_named_in("member_13::tile", 12) == std::nullopt);
+}
+
 TEST_CASE("as many members as a set may have are one program") {
   const auto gemm = problem_of("gemm", "bfloat16");
   std::vector<Candidate> points;
