@@ -239,14 +239,16 @@ Json budget_json(const TimingBudget& budget) {
   return {{"minimum_samples", budget.minimum_samples},
           {"maximum_samples", budget.maximum_samples},
           {"gpu_ms", budget.gpu_ms},
-          {"relative_error", budget.relative_error}};
+          {"relative_error", budget.relative_error},
+          {"compared_samples", budget.compared_samples}};
 }
 
 TimingBudget budget_from(const Json& json) {
   return {.minimum_samples = json.at("minimum_samples"),
           .maximum_samples = json.at("maximum_samples"),
           .gpu_ms = json.at("gpu_ms"),
-          .relative_error = json.at("relative_error")};
+          .relative_error = json.at("relative_error"),
+          .compared_samples = json.at("compared_samples")};
 }
 
 }  // namespace

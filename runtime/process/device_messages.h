@@ -92,6 +92,7 @@ struct TimingBudget {
   int maximum_samples = 200;
   double gpu_ms = 40;             ///< sum of samples, per workload
   double relative_error = 0.005;  ///< half width of the 95 % interval of the median
+  int compared_samples = 8;       ///< whose results are compared with the reference, at most; two at least
 };
 
 struct WorkloadTask {

@@ -114,6 +114,10 @@ bool steady(std::span<const double> samples) {
   return high <= low * (1 + kSteady);
 }
 
+std::size_t compared_samples(const TimingBudget& budget) {
+  return std::clamp(static_cast<std::size_t>(std::max(budget.compared_samples, 0)), kMinChecks, kMaxChecks);
+}
+
 std::size_t pairs_within(double pair_ns) {
   return std::clamp(static_cast<std::size_t>(kPairsNs / std::max(pair_ns, 1.0)), kMinPairs, kMaxPairs);
 }
@@ -255,7 +259,7 @@ Result<Measurement, Outcome> Timer::measure(const TimingTarget& target, const Ti
        .calls = calls_of_sample(mode.batch),
        .companion = !mode.cold,
        // Nothing is ranked by a warm time, and the same program has just passed the checks of its cold one.
-       .most_checks = mode.cold ? kMaxChecks : kMinChecks},
+       .most_checks = mode.cold ? compared_samples(budget) : kMinChecks},
       seed);
   if (!created) return created.error();
   TimedInputs inputs = std::move(created).value();

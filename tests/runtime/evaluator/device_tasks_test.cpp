@@ -88,6 +88,7 @@ TEST_CASE("what estimates are fitted to is timed with fewer samples, and checked
   const DeviceTask coarse = gpu_tasks().evaluation(job, {});
   CHECK(coarse.budget.maximum_samples < task.budget.maximum_samples);
   CHECK(coarse.budget.relative_error > task.budget.relative_error);
+  CHECK(coarse.budget.compared_samples < task.budget.compared_samples);
   CHECK(coarse.workloads[2].distributions.size() == task.workloads[2].distributions.size());
   CHECK(coarse.workloads[2].time);
 }
