@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 #include <span>
 
 #include "agent/seeds.h"
@@ -16,12 +15,12 @@
 #include "app/sets/choice_times.h"
 #include "app/sets/drawn_shapes.h"
 #include "app/sets/member_measurements.h"
+#include "app/sets/set_points.h"
 #include "app/sets/set_report.h"
 #include "app/sets/set_time.h"
 #include "app/sets/shape_tuning.h"
 #include "codegen/problem/held_out.h"
 #include "codegen/sets/member_shapes.h"
-#include "codegen/sets/time_terms.h"
 #include "core/error.h"
 #include "core/text/hash.h"
 #include "core/text/print_stderr.h"
@@ -45,17 +44,6 @@ constexpr std::size_t kBuiltAtOnce = 16;
 constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
                         kGuessedStream = 22;
 
-/// A tuned point, and what is known of it.
-struct KnownCandidate {
-  Candidate candidate;
-  MemberTimes times;
-  std::vector<double> drawn_ns = {};  ///< on drawn shapes, as times.times_ns
-  bool takes_every_shape = true;
-  std::string layout;
-  std::vector<std::int64_t> ps = {};      ///< by term of its time: the estimate of it on any shape
-  std::vector<double> estimated_ns = {};  ///< what that says of timed shapes and then drawn ones
-};
-
 std::chrono::milliseconds since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
 }
@@ -69,12 +57,13 @@ class SetMaking {
         stop_(stop),
         set_(db::begin_set(run.per_shape->database, *run.problem)),
         seed_(run.one_by_one ? run.seed : random_seed() >> 1),
-        time_(run.budgets.max_wall, run.spent_before) {}
+        time_(run.budgets.max_wall, run.spent_before),
+        points_(*run.problem) {}
 
   SearchOutcome make() {
     if (run_.view != nullptr) run_.view->close();
     TunedShapes tuned = tune_shapes(run_, config_, store_, set_, stop_);
-    shapes_ = std::move(tuned.shapes);
+    points_.asked = std::move(tuned.shapes);
     spent_ = tuned.spent;
     stop_reason_ = tuned.stop_reason;
     go_on();
@@ -150,20 +139,20 @@ class SetMaking {
     for (const Candidate& candidate : candidates) add(measurements, candidate);
     measure_starts(measurements, starts);
     // Somebody has to take what no other takes: the templates' own points are written for any shape.
-    const bool any = std::ranges::any_of(known_, &KnownCandidate::takes_every_shape);
+    const bool any = std::ranges::any_of(points_.list, &SetPoint::takes_every_shape);
     for (const Candidate& own : run_.templates)
       if (!any) add(measurements, own);
-    if (std::ranges::none_of(known_, &KnownCandidate::takes_every_shape)) {
+    if (std::ranges::none_of(points_.list, &SetPoint::takes_every_shape)) {
       report_.notes.push_back(
           "no tuned point takes every legal shape: what the fallback refuses, the set refuses");
-      widest_takes_all();
+      let_widest_take_all();
     }
-    if (known_.empty())
-      fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", shapes_.size());
-    tell(fmt::format("{} points measured on {} shapes", known_.size(), shapes_.size()));
-    time_of_shape_ = time_of_points_ / static_cast<std::int64_t>(shapes_.size());
+    if (points_.list.empty())
+      fail(ExitCode::no_kernel, "no candidate passed on any of {} timed shapes", points_.asked.size());
+    tell(fmt::format("{} points measured on {} shapes", points_.list.size(), points_.asked.size()));
+    time_of_shape_ = time_of_points_ / static_cast<std::int64_t>(points_.asked.size());
     if (measurements.device().kind == DeviceKind::cuda) compare_in_turns(measurements);  // costs do not drift
-    if (known_.size() > 1) measure_on_drawn(measurements);
+    if (points_.list.size() > 1) measure_on_drawn(measurements);
   }
 
   /// In half of the time that is left, as members are checked after it. Nothing: in any time.
@@ -187,29 +176,24 @@ class SetMaking {
 
   /// A rule that knows the timed shapes alone is a guess everywhere else, so it learns from drawn ones, too.
   void measure_on_drawn(MemberMeasurements& measurements) {
-    std::vector<Candidate> points;
-    for (const KnownCandidate& one : known_) points.push_back(one.candidate);
+    const std::vector<Candidate> points = points_.candidates();
     const Drawing drawing{.seed = agent::derive_seed(seed_, kDrawnStream), .most = most_drawn()};
     const auto began = std::chrono::steady_clock::now();
     const std::optional<std::chrono::milliseconds> left = time_.left();
-    DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, axes(), points, widest_and_fastest(),
-                                     drawing, [&] { go_on(); });
+    DrawnTimes drawn = time_on_drawn(measurements, *run_.problem, points_.axes(), points,
+                                     points_.widest_and_fastest(), drawing, [&] { go_on(); });
     if (!drawn.note.empty()) report_.notes.push_back(std::move(drawn.note));
     if (drawn.shapes.empty()) {
       if (drawn.note.empty() && !time_.is_before(SetTime::kStartsEnd))
         report_.notes.push_back("the rule knows the timed shapes alone: there was no time for drawn ones");
       return;
     }
-    keep(drawn);
+    points_.keep(drawn);
     if (drawn.timed < drawn.shapes.size()) {
-      estimate(measurements);
-      std::vector<std::vector<double>> estimated_ns;
-      for (const KnownCandidate& one : known_)
-        estimated_ns.emplace_back(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(shapes_.size()),
-                                  one.estimated_ns.end());
-      time_near(measurements, points, estimated_ns, most_times(left, since(began), drawn, points.size()),
-                drawn, [&] { go_on(); });
-      keep(drawn);
+      points_.estimate(measurements);
+      time_near(measurements, points, points_.estimated_on_drawn(),
+                most_times(left, since(began), drawn, points.size()), drawn, [&] { go_on(); });
+      points_.keep(drawn);
     }
     const std::size_t more = drawn.shapes.size() - drawn.timed;
     tell(fmt::format("{} points timed on {} drawn shapes{}", points.size(), drawn.timed,
@@ -217,136 +201,46 @@ class SetMaking {
     leave_out_wrong(drawn);
     // On the CPU device four shapes are drawn: too few for what estimates say of others.
     if (measurements.device().kind == DeviceKind::cuda)
-      guessed_ = codegen::sample_to_time(*run_.problem, DeviceKind::cuda, kGuessedShapes,
-                                         agent::derive_seed(seed_, kGuessedStream));
-  }
-
-  void keep(const DrawnTimes& drawn) {
-    drawn_ = drawn.shapes;
-    for (std::size_t i = 0; i < known_.size(); ++i) known_[i].drawn_ns = drawn.times_ns[i];
+      points_.guessed = codegen::sample_to_time(*run_.problem, DeviceKind::cuda, kGuessedShapes,
+                                                agent::derive_seed(seed_, kGuessedStream));
   }
 
   void leave_out_wrong(const DrawnTimes& drawn) {
-    for (std::size_t i = known_.size(); i-- > 0;) {
+    for (std::size_t i = points_.list.size(); i-- > 0;) {
       if (drawn.faults[i].empty()) continue;
       report_.notes.push_back(fmt::format("{} is no member: on a drawn shape it ended as {}",
-                                          codegen::point_text(known_[i].candidate), drawn.faults[i]));
-      known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(i));
+                                          codegen::point_text(points_.list[i].candidate), drawn.faults[i]));
+      points_.list.erase(points_.list.begin() + static_cast<std::ptrdiff_t>(i));
     }
-  }
-
-  /// Without those that the widest fallback does not take: a set of it alone has to be possible, also after points were
-  /// left out.
-  void keep_drawn_that_are_taken(const MemberMeasurements& measurements) {
-    if (drawn_.empty()) return;
-    const auto takes = [&](const KnownCandidate& one, const Workload& shape) {
-      return measurements.takes(one.candidate, shape.axes);
-    };
-    const auto widest = std::ranges::max_element(known_, {}, [&](const KnownCandidate& one) {
-      const auto taken =
-          std::ranges::count_if(drawn_, [&](const Workload& shape) { return takes(one, shape); });
-      return one.takes_every_shape ? taken : -1;
-    });
-    keep_shapes(
-        drawn_, [&](std::size_t shape) { return takes(*widest, drawn_[shape]); },
-        [](KnownCandidate & one) -> auto& { return one.drawn_ns; });
-  }
-
-  /// A fallback has to have an estimate on each, or a time where it was drawn. No time is 0: such a sum lacks a term that no
-  /// timed shape has.
-  void keep_where_estimates_say_something() {
-    const auto known_on = [&](const KnownCandidate& one, std::size_t place) {
-      const double ns = one.estimated_ns[place];
-      return std::isfinite(time_on(one, place)) || (ns > 0 && (std::isfinite(ns) || !one.takes_every_shape));
-    };
-    for (std::size_t place = shape_count(); place-- > shapes_.size();) {
-      const bool guessed = place >= shapes_.size() + drawn_.size();
-      const auto lacks = [&](const KnownCandidate& one) {
-        return (guessed || one.takes_every_shape) && !known_on(one, place);
-      };
-      if (std::ranges::none_of(known_, lacks)) continue;
-      for (KnownCandidate& one : known_) {
-        one.estimated_ns.erase(one.estimated_ns.begin() + static_cast<std::ptrdiff_t>(place));
-        if (!guessed)
-          one.drawn_ns.erase(one.drawn_ns.begin() + static_cast<std::ptrdiff_t>(place - shapes_.size()));
-      }
-      std::vector<Workload>& shapes = guessed ? guessed_ : drawn_;
-      const std::size_t before = shapes_.size() + (guessed ? drawn_.size() : 0);
-      shapes.erase(shapes.begin() + static_cast<std::ptrdiff_t>(place - before));
-    }
-  }
-
-  /// Without the shapes that are not to be kept, for all candidates; which they were. @param times of a candidate
-  template <class Keeps, class Times>
-  std::vector<Workload> keep_shapes(std::vector<Workload>& shapes, Keeps keeps, Times times) {
-    std::vector<Workload> left_out;
-    for (std::size_t shape = shapes.size(); shape-- > 0;) {
-      if (keeps(shape)) continue;
-      const auto at = static_cast<std::ptrdiff_t>(shape);
-      left_out.push_back(std::move(shapes[shape]));
-      shapes.erase(shapes.begin() + at);
-      for (KnownCandidate& other : known_) times(other).erase(times(other).begin() + at);
-    }
-    return left_out;
   }
 
   /// What was measured minutes apart differs by clocks and temperature, too, and 2 % decide. So each point is timed
   /// again in turns with one of them, and its times become those of that one times the ratios of pairs: on shapes where it
   /// comes near the fastest, as no member may be further behind.
   void compare_in_turns(MemberMeasurements& measurements) {
-    const KnownCandidate one = known_[widest_and_fastest()];
-    const std::vector<double> fastest = fastest_times();
+    const SetPoint one = points_.list[points_.widest_and_fastest()];
+    const std::vector<double> fastest = points_.fastest_times();
     std::size_t pairs = 0;
-    std::vector<KnownCandidate> compared;
-    for (KnownCandidate& other : known_) {
+    std::vector<SetPoint> compared;
+    for (SetPoint& other : points_.list) {
       go_on();
       if (other.times.variant != one.times.variant) {
-        const std::vector<std::size_t> near = shapes_near(other, fastest);
+        const std::vector<std::size_t> near = SetPoints::shapes_near(other, fastest);
         pairs += near.size();
         if (!near.empty() && !take_turns(measurements, other, one, near)) continue;
       }
       compared.push_back(std::move(other));
     }
-    known_ = std::move(compared);
+    points_.list = std::move(compared);
     tell(fmt::format("{} times near the fastest taken again in turns with {}", pairs,
                      codegen::point_text(one.candidate)));
   }
 
-  [[nodiscard]] std::vector<double> fastest_times() const {
-    std::vector<double> fastest(shapes_.size(), std::numeric_limits<double>::infinity());
-    for (const KnownCandidate& known : known_)
-      for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
-        fastest[shape] = std::min(fastest[shape], known.times.times_ns[shape]);
-    return fastest;
-  }
-
-  [[nodiscard]] std::vector<std::size_t> shapes_near(const KnownCandidate& known,
-                                                     const std::vector<double>& fastest) const {
-    std::vector<std::size_t> near;
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape)
-      if (std::isfinite(known.times.times_ns[shape]) &&
-          known.times.times_ns[shape] <= SetLimits().worst_ratio * fastest[shape])
-        near.push_back(shape);
-    return near;
-  }
-
-  /// Of those with the most shapes, a fallback before others, the one of the least mean time: all others share shapes with it.
-  [[nodiscard]] std::size_t widest_and_fastest() const {
-    const auto rank = [](const KnownCandidate& known) {
-      std::ptrdiff_t shapes = 0;
-      double sum = 0;
-      for (const double ns : known.times.times_ns)
-        if (std::isfinite(ns)) ++shapes, sum += std::log(ns);
-      return std::tuple(!known.takes_every_shape, -shapes, sum);
-    };
-    return static_cast<std::size_t>(std::ranges::min_element(known_, {}, rank) - known_.begin());
-  }
-
   /// False where it turned out to be wrong. Where there is no answer its times stay as they are.
-  bool take_turns(MemberMeasurements& measurements, KnownCandidate& known, const KnownCandidate& with,
+  bool take_turns(MemberMeasurements& measurements, SetPoint& known, const SetPoint& with,
                   const std::vector<std::size_t>& near) {
     const auto turns =
-        measurements.time_in_turns(known.candidate, with.candidate, with.times.variant, shapes_, near);
+        measurements.time_in_turns(known.candidate, with.candidate, with.times.variant, points_.asked, near);
     if (!turns) return true;
     if (info(turns->outcome.status).candidate_fault) {
       report_.notes.push_back(fmt::format("{} is no member: when it was compared it ended as {}: {}",
@@ -363,7 +257,7 @@ class SetMaking {
   void add(MemberMeasurements& measurements, const Candidate& candidate) {
     go_on();
     const auto began = std::chrono::steady_clock::now();
-    const auto times = measurements.time(candidate, shapes_, TimeQuality::coarse);
+    const auto times = measurements.time(candidate, points_.asked, TimeQuality::coarse);
     time_of_points_ += since(began);
     go_on();
     if (!times) return;
@@ -374,10 +268,10 @@ class SetMaking {
                                           times->outcome.message));
       return;
     }
-    known_.push_back({.candidate = candidate,
-                      .times = *times,
-                      .takes_every_shape = takes_every_shape(measurements, candidate),
-                      .layout = codegen::prepared_layout(*run_.problem, candidate)});
+    points_.list.push_back({.candidate = candidate,
+                            .times = *times,
+                            .takes_every_shape = takes_every_shape(measurements, candidate),
+                            .layout = codegen::prepared_layout(*run_.problem, candidate)});
   }
 
   [[nodiscard]] bool takes_every_shape(const MemberMeasurements& measurements,
@@ -394,30 +288,18 @@ class SetMaking {
     return true;
   }
 
-  void widest_takes_all() {
-    const auto widest = std::ranges::max_element(known_, {}, [](const KnownCandidate& one) {
-      return std::ranges::count_if(one.times.times_ns, [](double ns) { return std::isfinite(ns); });
-    });
-    if (widest == known_.end()) return;
-    widest->takes_every_shape = true;
-    const auto left_out = keep_shapes(
-        shapes_, [&](std::size_t shape) { return std::isfinite(widest->times.times_ns[shape]); },
-        [](KnownCandidate & one) -> auto& { return one.times.times_ns; });
-    for (const Workload& shape : left_out)
-      report_.notes.push_back(fmt::format("{} is left out: the fallback does not take it", shape.name));
-  }
-
   /// The smallest set whose members pass on corners, edges, borders and drawn shapes of what the rule gives to them.
   void learn(MemberMeasurements& measurements) {
-    keep_one_list_of_options();
+    if (points_.keep_one_list_of_options())
+      report_.notes.push_back("points with other compiler options than its members' are no members");
     SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
     limits.max_members = std::min(limits.max_members, most_members_);
     for (;;) {
       keep_in_time(limits);
-      keep_drawn_that_are_taken(measurements);
-      estimate(measurements);
-      keep_where_estimates_say_something();
-      choice_ = choose(limits);
+      points_.keep_drawn_that_are_taken(measurements);
+      points_.estimate(measurements);
+      points_.keep_where_estimates_say_something();
+      choice_ = points_.choose(limits);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
       if (!set) {
@@ -437,141 +319,9 @@ class SetMaking {
   /// Also after a member was wrong, as all are checked again then.
   void keep_in_time(SetLimits& limits) {
     const std::size_t most = time_.most_members(limits.max_members);
-    if (most == limits.max_members || known_.size() <= most) return;
+    if (most == limits.max_members || points_.list.size() <= most) return;
     limits.max_members = most;
     report_.notes.push_back(fmt::format("{} members at most: there was no time to check more", most));
-  }
-
-  /// One program is compiled with one list of options: that of the fastest points.
-  void keep_one_list_of_options() {
-    std::set<std::vector<std::string>> lists;
-    for (const KnownCandidate& one : known_) lists.insert(one.candidate.plan.options);
-    if (lists.size() < 2) return;
-    const auto mean_of = [&](const std::vector<std::string>& options) {
-      double sum = 0;
-      for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
-        double best = std::numeric_limits<double>::infinity();
-        for (const KnownCandidate& one : known_)
-          if (one.candidate.plan.options == options) best = std::min(best, one.times.times_ns[shape]);
-        sum += std::log(best);
-      }
-      const bool any = std::ranges::any_of(known_, [&](const KnownCandidate& one) {
-        return one.candidate.plan.options == options && one.takes_every_shape;
-      });
-      return any ? sum : std::numeric_limits<double>::infinity();
-    };
-    const auto options = *std::ranges::min_element(lists, {}, mean_of);
-    std::erase_if(known_, [&](const KnownCandidate& one) { return one.candidate.plan.options != options; });
-    report_.notes.push_back("points with other compiler options than its members' are no members");
-  }
-
-  /// Of all shapes: those asked for, drawn ones, guessed ones.
-  [[nodiscard]] std::size_t shape_count() const { return shapes_.size() + drawn_.size() + guessed_.size(); }
-  [[nodiscard]] const AxisValues& sizes_of(std::size_t shape) const {
-    if (shape < shapes_.size()) return shapes_[shape].axes;
-    const std::size_t other = shape - shapes_.size();
-    return other < drawn_.size() ? drawn_[other].axes : guessed_[other - drawn_.size()].axes;
-  }
-  /// Infinite where it was not timed.
-  [[nodiscard]] double time_on(const KnownCandidate& one, std::size_t shape) const {
-    if (shape < shapes_.size()) return one.times.times_ns[shape];
-    const std::size_t drawn = shape - shapes_.size();
-    return drawn < drawn_.size() ? one.drawn_ns[drawn] : std::numeric_limits<double>::infinity();
-  }
-
-  /// What the terms of a candidate's time are on every shape; nothing on one that it does not take.
-  struct ShapeAmounts {
-    std::vector<Expression> terms;
-    std::vector<std::optional<std::vector<std::int64_t>>> by_shape;
-    TimedAmounts timed;  ///< of the shapes that it was timed on
-  };
-
-  /// Nothing where it does not take the shape.
-  [[nodiscard]] static std::optional<std::vector<std::int64_t>> amounts_on(
-      const MemberMeasurements& measurements, const Candidate& candidate,
-      const std::vector<Expression>& terms, const AxisValues& sizes) {
-    if (!measurements.takes(candidate, sizes)) return std::nullopt;
-    return codegen::amounts_of(terms, candidate, measurements.environment(sizes));
-  }
-
-  [[nodiscard]] ShapeAmounts amounts_of(const MemberMeasurements& measurements,
-                                        const KnownCandidate& one) const {
-    ShapeAmounts amounts{
-        .terms = codegen::time_terms(*run_.problem, one.candidate), .by_shape = {}, .timed = {}};
-    for (std::size_t shape = 0; shape < shape_count(); ++shape) {
-      amounts.by_shape.push_back(amounts_on(measurements, one.candidate, amounts.terms, sizes_of(shape)));
-      const double ns = time_on(one, shape);
-      if (!amounts.by_shape.back() || !std::isfinite(ns)) continue;
-      amounts.timed.amounts.push_back(*amounts.by_shape.back());
-      amounts.timed.times_ns.push_back(ns);
-    }
-    return amounts;
-  }
-
-  /// Times of all candidates as sums of terms, and what these say of every shape. Points of one template are fitted together.
-  void estimate(const MemberMeasurements& measurements) {
-    std::vector<ShapeAmounts> amounts;
-    std::map<std::vector<std::string>, std::vector<std::size_t>> alike;  // by source and terms
-    for (KnownCandidate& one : known_) {
-      one.ps.clear();
-      one.estimated_ns.assign(shape_count(), std::numeric_limits<double>::infinity());
-      std::vector<std::string> terms{one.candidate.source};
-      amounts.push_back(amounts_of(measurements, one));
-      for (const Expression& term : amounts.back().terms) terms.push_back(term.text());
-      if (!amounts.back().timed.times_ns.empty()) alike[terms].push_back(amounts.size() - 1);
-    }
-    for (const auto& [terms, places] : alike) {
-      std::vector<TimedAmounts> timed;
-      for (const std::size_t place : places) timed.push_back(amounts[place].timed);
-      const std::vector<std::vector<std::int64_t>> ps = fit_alike(timed);
-      for (std::size_t i = 0; i < places.size(); ++i) estimate(known_[places[i]], amounts[places[i]], ps[i]);
-    }
-  }
-
-  static void estimate(KnownCandidate& one, const ShapeAmounts& amounts,
-                       const std::vector<std::int64_t>& ps) {
-    one.ps = ps;
-    for (std::size_t shape = 0; shape < amounts.by_shape.size(); ++shape)
-      if (amounts.by_shape[shape]) one.estimated_ns[shape] = ak::estimated_ns(ps, *amounts.by_shape[shape]);
-  }
-
-  [[nodiscard]] SetChoice choose(const SetLimits& limits) const {
-    std::vector<SetCandidate> candidates;
-    std::vector<std::string> layouts;
-    for (const KnownCandidate& one : known_) {
-      auto layout = std::ranges::find(layouts, one.layout);
-      if (layout == layouts.end()) layout = layouts.insert(layouts.end(), one.layout);
-      std::vector<double> times_ns;
-      for (std::size_t shape = 0; shape < shape_count(); ++shape) times_ns.push_back(time_on(one, shape));
-      // Of shapes without an answer nothing better is known.
-      for (std::size_t shape = shapes_.size(); shape < times_ns.size(); ++shape)
-        if (!std::isfinite(times_ns[shape]) && one.estimated_ns[shape] > 0)
-          times_ns[shape] = one.estimated_ns[shape];
-      candidates.push_back(
-          {.times_ns = std::move(times_ns),
-           .estimated_ns = one.estimated_ns,
-           .takes_every_shape = one.takes_every_shape,
-           .layout = one.layout.empty() ? 0 : static_cast<std::size_t>(layout - layouts.begin()) + 1});
-    }
-    SetShapes shapes{.weights = {}, .asked = shapes_.size(), .guessed = guessed_.size()};
-    for (const Workload& shape : shapes_) shapes.weights.push_back(shape.weight);
-    shapes.weights.resize(shape_count(), 1);
-    return choose_set(candidates, shapes, limits);
-  }
-
-  /// Of the timed shapes.
-  [[nodiscard]] std::vector<AxisValues> axes() const {
-    std::vector<AxisValues> list;
-    for (const Workload& shape : shapes_) list.push_back(shape.axes);
-    return list;
-  }
-
-  [[nodiscard]] TimeEstimate estimate_of(const KnownCandidate& one) const {
-    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
-    TimeEstimate estimate;
-    for (std::size_t term = 0; term < one.ps.size(); ++term)
-      if (one.ps[term] > 0) estimate.terms.push_back({one.ps[term], terms[term].text()});
-    return estimate;
   }
 
   [[nodiscard]] codegen::KernelSet kernels_of(const SetChoice& choice) const {
@@ -581,10 +331,11 @@ class SetMaking {
         .rule = {
             .rows = {}, .estimates = {}, .in_rows_alone = choice.in_rows_alone, .fallback = choice.fallback}};
     for (const std::size_t member : choice.members) {
-      set.members.push_back({known_[member].candidate, known_[member].takes_every_shape});
-      set.rule.estimates.push_back(estimate_of(known_[member]));
+      set.members.push_back({points_.list[member].candidate, points_.list[member].takes_every_shape});
+      set.rule.estimates.push_back(points_.estimate_of(points_.list[member]));
     }
-    for (const OwnRow& row : choice.rows) set.rule.rows.push_back({shapes_[row.shape].axes, row.member});
+    for (const OwnRow& row : choice.rows)
+      set.rule.rows.push_back({points_.asked[row.shape].axes, row.member});
     return set;
   }
 
@@ -630,7 +381,7 @@ class SetMaking {
   [[nodiscard]] std::vector<Workload> shapes_of(const MemberMeasurements& measurements, std::size_t member) {
     const auto is_its = [&](const AxisValues& sizes) { return member_on(measurements, sizes) == member; };
     std::vector<Workload> shapes =
-        codegen::member_shapes(*run_.problem, is_its, member + 1, measurements.device().kind, axes(),
+        codegen::member_shapes(*run_.problem, is_its, member + 1, measurements.device().kind, points_.axes(),
                                agent::derive_seed(seed_, kMemberShapesStream));
     std::erase_if(shapes, [&](const Workload& shape) {
       return !fallback_takes_all() && !measurements.takes(candidate_, shape.axes);
@@ -642,10 +393,15 @@ class SetMaking {
     return report_.kernels.members[choice_.fallback].takes_every_shape;
   }
 
+  void let_widest_take_all() {
+    for (const Workload& shape : points_.let_widest_take_all())
+      report_.notes.push_back(fmt::format("{} is left out: the fallback does not take it", shape.name));
+  }
+
   void drop(std::size_t index) {
-    known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
-    if (std::ranges::none_of(known_, &KnownCandidate::takes_every_shape)) widest_takes_all();
-    if (known_.empty()) fail(ExitCode::no_kernel, "no candidate was right on all of its shapes");
+    points_.list.erase(points_.list.begin() + static_cast<std::ptrdiff_t>(index));
+    if (std::ranges::none_of(points_.list, &SetPoint::takes_every_shape)) let_widest_take_all();
+    if (points_.list.empty()) fail(ExitCode::no_kernel, "no candidate was right on all of its shapes");
   }
 
   /// The member that the set's own launch plan names. Shapes are drawn hundreds of times before they are given up, for every
@@ -659,11 +415,11 @@ class SetMaking {
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
   void measure_regret(MemberMeasurements& measurements) {
-    std::vector<Workload> shapes = codegen::sample_to_time(*run_.problem, measurements.device().kind,
-                                                           static_cast<int>(kHeldOutTimed + drawn_.size()),
-                                                           agent::derive_seed(seed_, kRegretStream));
+    std::vector<Workload> shapes = codegen::sample_to_time(
+        *run_.problem, measurements.device().kind, static_cast<int>(kHeldOutTimed + points_.drawn.size()),
+        agent::derive_seed(seed_, kRegretStream));
     std::erase_if(shapes, [&](const Workload& shape) {
-      return std::ranges::find(drawn_, shape.axes, &Workload::axes) != drawn_.end();
+      return std::ranges::find(points_.drawn, shape.axes, &Workload::axes) != points_.drawn.end();
     });
     if (shapes.size() > kHeldOutTimed) shapes.resize(kHeldOutTimed);
     if (shapes.empty()) return;
@@ -678,11 +434,7 @@ class SetMaking {
     std::vector<Candidate> members;
     for (std::size_t i = 0; i < report_.kernels.members.size(); ++i) {
       members.push_back(report_.kernels.members[i].candidate);
-      const bool in_rows_alone = report_.kernels.rule.is_in_rows_alone(i);
-      question.estimated_ns.push_back(
-          in_time && !in_rows_alone
-              ? std::vector(shapes.size(), kMayBeFastest)
-              : estimates_of(measurements, known_[choice_.members[i]], shapes, in_rows_alone));
+      question.estimated_ns.push_back(may_be_chosen_on(measurements, i, shapes, in_time));
     }
     regret_shapes_ = time_choice(measurements, members, question, [&] { go_on(); });
     std::vector<double> ratios;
@@ -690,18 +442,14 @@ class SetMaking {
     if (!ratios.empty()) report_.record.regret = regret_of(ratios);
   }
 
-  /// Infinite where it does not take a shape, or takes nothing but its rows.
-  [[nodiscard]] std::vector<double> estimates_of(const MemberMeasurements& measurements,
-                                                 const KnownCandidate& one,
-                                                 const std::vector<Workload>& shapes,
-                                                 bool in_rows_alone) const {
-    std::vector<double> ns(shapes.size(), std::numeric_limits<double>::infinity());
-    const std::vector<Expression> terms = codegen::time_terms(*run_.problem, one.candidate);
-    for (std::size_t shape = 0; shape < shapes.size() && !in_rows_alone; ++shape) {
-      const auto amounts = amounts_on(measurements, one.candidate, terms, shapes[shape].axes);
-      if (amounts) ns[shape] = ak::estimated_ns(one.ps, *amounts);
-    }
-    return ns;
+  /// What the rule says of a member there; that it may be the fastest, where there is time to measure it.
+  [[nodiscard]] std::vector<double> may_be_chosen_on(const MemberMeasurements& measurements,
+                                                     std::size_t member, const std::vector<Workload>& shapes,
+                                                     bool in_time) const {
+    if (report_.kernels.rule.is_in_rows_alone(member))
+      return std::vector(shapes.size(), std::numeric_limits<double>::infinity());
+    if (in_time) return std::vector(shapes.size(), kMayBeFastest);
+    return points_.estimated_on(measurements, points_.list[choice_.members[member]], shapes);
   }
 
   void complete_record() {
@@ -710,32 +458,32 @@ class SetMaking {
     record.mean_ratio = choice_.mean_ratio;
     record.worst_ratio = choice_.worst_ratio;
     record.within_limits = choice_.within_limits;
-    if (!drawn_.empty())
+    if (!points_.drawn.empty())
       report_.notes.push_back(
           fmt::format("the rule was also learned from {} drawn shapes, on which it is {:.1f} % slower than "
                       "the best point known there",
-                      drawn_.size(), 100 * (choice_.drawn_ratio - 1)));
-    if (!guessed_.empty())
+                      points_.drawn.size(), 100 * (choice_.drawn_ratio - 1)));
+    if (!points_.guessed.empty())
       report_.notes.push_back(
           fmt::format("by estimates it is {:.1f} % slower than the best point known on {} more shapes, where "
                       "nothing was timed",
-                      100 * (choice_.guessed_ratio - 1), guessed_.size()));
+                      100 * (choice_.guessed_ratio - 1), points_.guessed.size()));
     std::set<std::string> layouts;
     for (std::size_t i = 0; i < choice_.members.size(); ++i) {
-      const KnownCandidate& member = known_[choice_.members[i]];
+      const SetPoint& member = points_.list[choice_.members[i]];
       if (!member.layout.empty()) layouts.insert(member.layout);
       record.members.push_back({.variant = member.times.variant,
                                 .condition = codegen::shapes_of_member(report_.kernels, i),
                                 .fallback = i == choice_.fallback});
     }
     record.prepared_copies = layouts.size();
-    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+    for (std::size_t shape = 0; shape < points_.asked.size(); ++shape) {
       const std::size_t member = choice_.chosen[shape];
       const auto best = std::ranges::min_element(
-          known_, {}, [&](const KnownCandidate& one) { return one.times.times_ns[shape]; });
-      record.shapes.push_back({.workload = shapes_[shape],
+          points_.list, {}, [&](const SetPoint& one) { return one.times.times_ns[shape]; });
+      record.shapes.push_back({.workload = points_.asked[shape],
                                .member = member + 1,
-                               .member_ns = known_[choice_.members[member]].times.times_ns[shape],
+                               .member_ns = points_.list[choice_.members[member]].times.times_ns[shape],
                                .best_ns = best->times.times_ns[shape],
                                .best_variant = best->times.variant});
     }
@@ -782,13 +530,14 @@ class SetMaking {
     const std::size_t members = choice_.members.size();
     const std::optional<std::size_t> named =
         members == 1 ? std::optional<std::size_t>(0) : codegen::member_named_in(faults.back(), members);
-    if (named && known_.size() == 1) return false;
+    if (named && points_.list.size() == 1) return false;
     report_.record = {};
     report_.notes.resize(notes_before_record_);
     report_.notes.push_back(
-        named ? fmt::format("{} is no member: {}",
-                            codegen::point_text(known_[choice_.members[*named]].candidate), faults.back())
-              : fmt::format("one kernel is tried alone: of a set of {} {}", members, faults.back()));
+        named
+            ? fmt::format("{} is no member: {}",
+                          codegen::point_text(points_.list[choice_.members[*named]].candidate), faults.back())
+            : fmt::format("one kernel is tried alone: of a set of {} {}", members, faults.back()));
     tell(report_.notes.back());
     if (named)
       drop(choice_.members[*named]);
@@ -814,16 +563,13 @@ class SetMaking {
   RowId set_;
   std::uint64_t seed_;
   SetTime time_;
+  SetPoints points_;
   std::chrono::milliseconds time_of_points_{0};  ///< on all timed shapes
   std::chrono::milliseconds time_of_shape_{0};   ///< that all points took on a timed shape
-  std::vector<Workload> shapes_;
-  std::vector<Workload> drawn_;    ///< what the rule is learned from next to them
-  std::vector<Workload> guessed_;  ///< where estimates alone say who is fast
-  agent::Progress spent_;          ///< on single shapes
+  agent::Progress spent_;                        ///< on single shapes
   std::size_t most_members_ = std::numeric_limits<std::size_t>::max();
   std::size_t notes_before_record_ = 0;  ///< of the report
   std::string stop_reason_;              ///< of these searches
-  std::vector<KnownCandidate> known_;
   SetChoice choice_;
   Candidate candidate_;                       ///< the set
   std::map<AxisValues, std::size_t> chosen_;  ///< by it, of shapes asked about
