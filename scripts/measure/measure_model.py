@@ -12,6 +12,7 @@ Needs PyTorch, and transformers unless --small; nothing is downloaded: weights a
               of a prompt and of steps behind it, and whether their greedy tokens are the same
     decode    a token more for every sequence, --batch of them, --context tokens in a static cache (Llama, 8B geometry)
     prefill   --prompt tokens, without a cache, the last one's logits
+    train     forward and backward of one layer and the norm behind it, --prompt tokens, gradients of all weights
     encoder   --texts texts of 256 tokens (Bert, 12 layers of width 384)
 
 Variants of a part run in turns in one process, in rounds of the same number of steps; step_ms is the median over rounds, of
@@ -47,7 +48,7 @@ import torch
 BEGIN = time.time()
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-PARTS = ("accuracy", "decode", "prefill", "encoder")
+PARTS = ("accuracy", "decode", "prefill", "train", "encoder")
 VARIANTS = ("eager", "eager_graph", "compile", "compile_max", "patched", "patched_graph", "patched_compile")
 COMPILE_OPTIONS = {"compile": {}, "compile_max": {"mode": "max-autotune"}, "patched_compile": {}}
 ROOM = 128  # positions behind the context, for steps of a round and those that warm up; caches stay multiples of 64 (chosen)
@@ -225,6 +226,14 @@ class Encoder(Decoder):
         return getattr(out, "last_hidden_state", out)
 
 
+class Layers(Decoder):
+    """Of layers of a decoder without what makes tokens of their results."""
+
+    def logits(self, model, tokens):
+        out = model(input_ids=tokens, use_cache=False)
+        return getattr(out, "last_hidden_state", out)
+
+
 def llama(options):
     """Of 8B geometry (Llama 3), with fewer layers unless asked for."""
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
@@ -233,6 +242,16 @@ def llama(options):
                         intermediate_size=14336, vocab_size=128256, num_hidden_layers=options.layers,
                         max_position_embeddings=131072, rms_norm_eps=1e-5, tie_word_embeddings=False)
     return Decoder("llama_8b", built(LlamaForCausalLM, config), StaticCache, 128256)
+
+
+def llama_layer():
+    """One layer of it, whose weights learn."""
+    from transformers import LlamaConfig, LlamaModel
+
+    config = configured(LlamaConfig, hidden_size=4096, num_attention_heads=32, num_key_value_heads=8, head_dim=128,
+                        intermediate_size=14336, vocab_size=32, num_hidden_layers=1, max_position_embeddings=131072,
+                        rms_norm_eps=1e-5)
+    return Layers("llama_8b_layer", built(LlamaModel, config).requires_grad_(True), None, 32)
 
 
 def bert():
@@ -252,6 +271,8 @@ def small(part):
     models = importlib.import_module("cached_models")
     if part == "encoder":
         return Encoder("small", models.model(is_causal=False).model.to(DEVICE).requires_grad_(False), None, 100)
+    if part == "train":
+        return Layers("small", models.model().model.to(DEVICE), None, 100)
     return Decoder("small", models.model().to(DEVICE).requires_grad_(False), models.StaticCache, 100)
 
 
@@ -285,6 +306,29 @@ class ForwardWork:
 
     def step(self, model):
         return lambda: self._function(model, self._tokens)
+
+    def reset(self):
+        pass
+
+
+class TrainWork:
+    """A step of training without an optimizer: the same tokens and the same gradient of the result in every step."""
+
+    def __init__(self, family, length):
+        self.part, self.sizes, self.tokens, self.most_steps = "train", {"batch": 1, "prompt": length}, length, 100
+        self._family, self._tokens, self._seed = family, family.tokens(1, length), None
+
+    def step(self, model):
+        def run():
+            with torch.enable_grad():
+                made = self._family.logits(model, self._tokens)
+                if self._seed is None:
+                    self._seed = torch.randn(made.shape, device=made.device).to(made.dtype)
+                made.backward(self._seed)
+            for one in model.parameters():
+                one.grad = None
+
+        return run
 
     def reset(self):
         pass
@@ -324,6 +368,8 @@ def variant(work, name, plain, patched):
     model = patched if name.startswith("patched") else plain
     if model is None:
         raise Missing("no --package is given")
+    if work.part == "train" and name.endswith("_graph"):
+        raise Missing("steps of training are not captured")
     if name.endswith("_graph"):
         if not torch.cuda.is_available():
             raise Missing("there is no CUDA device")
@@ -595,13 +641,15 @@ def family_of(options, part):
         return small(part)
     if not torch.cuda.is_available():
         raise Missing("there is no CUDA device; --small does without one")
-    return bert() if part == "encoder" else llama(options)
+    return {"encoder": bert, "train": llama_layer}.get(part, lambda: llama(options))()
 
 
 def works(options, family, part):
     """(function that makes it) of every row of a part; one at a time has memory."""
     if part == "decode":
         return [lambda batch=batch: DecodeWork(family, batch, options.context) for batch in options.batch]
+    if part == "train":
+        return [lambda: TrainWork(family, options.prompt)]
     if part == "prefill":
         return [lambda: ForwardWork("prefill", {"batch": 1, "prompt": options.prompt}, family.tokens(1, options.prompt),
                                     family.last)]
@@ -613,7 +661,7 @@ def parts_run(run, module):
     """Every part, a family's model being built once."""
     families, options = {}, run.options
     for part in options.part:
-        key = "encoder" if part == "encoder" else "model"
+        key = part if part in ("encoder", "train") else "model"
         try:
             if key not in families:
                 families.clear()

@@ -54,6 +54,8 @@ KERNELS = {
     "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
     "windowed_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True, "window": 16}),
     "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
+    "whole_prompt_back": ("attention_backward", "attention_backward_mma.cu", {"head_dim": 64, "causal": True}),
+    "any_prompt_back": ("attention_backward", "attention_backward_wgmma.cu", {"head_dim": 64, "causal": True, "any_order": True}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
     "in_pages": ("attention_decode", "decode_split.cu", {"head_dim": 64, "paged": True}),
     "append": ("kv_cache_append", "append_rows.cu", {}),
@@ -1036,6 +1038,57 @@ class AttentionTest(unittest.TestCase):
         calls = self.compared(cached_models.DynamicCache)
         self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6 + ["whole_prompt"] * 2)
 
+    def trained(self, model):
+        model.zero_grad(set_to_none=True)
+        model(TOKENS).logits.float().square().mean().backward()
+        return [one.grad for one in model.parameters()]
+
+    def test_gradients_are_computed_by_kernels_where_the_library_has_them(self) -> None:
+        with Computed() as library:
+            model, _ = self.attention()
+            for deterministic, name in ((False, "any_prompt_back"), (True, "whole_prompt_back")):
+                torch.use_deterministic_algorithms(deterministic)
+                try:
+                    got = self.trained(model)
+                finally:
+                    torch.use_deterministic_algorithms(False)
+                self.assertEqual(library.calls, ["whole_prompt"] * 2 + [name] * 2)
+                library.calls.clear()
+            ops().unpatch(model)
+            want = self.trained(model)
+            self.assertTrue(all(one.abs().sum() > 0 for one in want))
+            self.close(got, want)
+
+    def test_without_kernels_for_gradients_the_models_own_code_computes_both_ways(self) -> None:
+        every = ops()._library.operators
+        try:
+            ops()._library.operators = [one for one in every if one.description["algorithm"] != "attention_backward"]
+            with Computed() as library:
+                model, _ = self.attention()
+                got = self.trained(model)
+                self.assertEqual(library.calls, [])
+                ops().unpatch(model)
+                self.assertTrue(all(map(torch.equal, got, self.trained(model))))
+        finally:
+            ops()._library.operators = every
+
+    def test_a_gradient_that_no_kernel_takes_is_pytorchs(self) -> None:
+        with Computed() as library:
+            model, _ = self.attention()
+            attend = ops()._library.attention()
+            q, k, v = (torch.randn(2, heads, 12, 64, dtype=torch.bfloat16, requires_grad=True) for heads in (4, 2, 2))
+            plain = [one.detach().requires_grad_() for one in (q, k, v)]
+            attend.backward = {kind: lambda *given: None for kind in attend.backward}
+            made = attend.prefilled(q, k, v, True)
+            seed = torch.randn_like(made)
+            got = torch.autograd.grad(made, (q, k, v), seed)
+            keys, values = (one.double().repeat_interleave(2, 1) for one in plain[1:])
+            scores = plain[0].double() @ keys.transpose(2, 3) / 8
+            scores = scores.masked_fill(torch.ones(12, 12, dtype=torch.bool).triu(1), -float("inf"))
+            want = torch.autograd.grad((scores.softmax(-1) @ values).transpose(1, 2), plain, seed.double())
+            self.close(got, want)
+            self.assertEqual(library.calls, ["whole_prompt"])
+
     def test_a_cache_in_pages_is_taken_where_pages_fill_it(self) -> None:
         every = ops()._library.operators
         try:
@@ -1189,6 +1242,18 @@ print(sorted({name for name, _ in patch_ops.served}))
 """
         self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
 
+    def test_on_a_device_kernels_for_gradients_are_launched(self) -> None:
+        made_up_driver()
+        code = """
+import torch, cached_models, patch_ops
+patch_ops._library.assume_device(0)
+model = cached_models.model()
+patch_ops.patch(model)
+model(torch.zeros(2, 12).long()).logits.float().sum().backward()
+print(sorted({name for name, _ in patch_ops.served}))
+"""
+        self.assertEqual(launched(code), "['any_prompt_back', 'whole_prompt']\n")
+
 
 def example(folder, name):
     """A file of docs/examples as a module of its own."""
@@ -1270,7 +1335,7 @@ class MeasuringTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout)
         with open(out, encoding="utf-8") as file:
             record = json.load(file)
-        self.assertEqual([row["part"] for row in record["rows"]], ["accuracy", "decode", "prefill", "accuracy", "encoder"])
+        self.assertEqual([row["part"] for row in record["rows"]], ["accuracy", "decode", "prefill", "train", "accuracy", "encoder"])
         accuracy, decode = record["rows"][:2]
         self.assertTrue(accuracy["right"])
         self.assertEqual(accuracy["greedy_of_plain"]["share"], 1)
