@@ -2,6 +2,7 @@
 #include "app/kernel_library/model_operators.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -118,12 +119,27 @@ ModelStep step_of(const Geometry& geometry, const ModelPhase& phase, ModelStep s
   return step;
 }
 
+/// Those that are asked for, in the kind's order.
+std::vector<ModelPhase> phases_of(const ModelKind& kind, const std::vector<std::string>& asked) {
+  if (asked.empty()) return kind.phases;
+  std::vector<std::string> names;
+  for (const ModelPhase& phase : kind.phases) names.push_back(phase.name);
+  for (const std::string& name : asked)
+    if (std::ranges::find(names, name) == names.end())
+      fail(ExitCode::usage, "--phase {}: {} has no such steps; expected {}", name, kind.name,
+           fmt::join(names, " or "));
+  std::vector<ModelPhase> phases;
+  for (const ModelPhase& phase : kind.phases)
+    if (std::ranges::find(asked, phase.name) != asked.end()) phases.push_back(phase);
+  return phases;
+}
+
 }  // namespace
 
 std::vector<ModelStep> model_steps(const Geometry& geometry, const StepSizes& sizes) {
   OperatorProblems problems;
   std::vector<ModelStep> steps;
-  for (const ModelPhase& phase : geometry.kind.phases) {
+  for (const ModelPhase& phase : phases_of(geometry.kind, sizes.phases)) {
     const bool has_context = std::ranges::find(phase.over, "context") != phase.over.end();
     for (const std::int64_t batch : sizes.batches) {
       for (const std::int64_t length : has_context ? sizes.contexts : sizes.prompts)

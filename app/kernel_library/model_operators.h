@@ -38,13 +38,14 @@ struct ModelStep {
 /// What steps are asked for.
 struct StepSizes {
   std::vector<std::int64_t> batches, prompts, contexts;
-  bool outside = false;   ///< operators that no module of a model calls, too
-  bool compiled = false;  ///< what modules call while torch.compile traces them
+  std::vector<std::string> phases = {};  ///< of the kind; empty: all
+  bool outside = false;                  ///< operators that no module of a model calls, too
+  bool compiled = false;                 ///< what modules call while torch.compile traces them
 };
 
 /// Every phase of the model's kind for every combination of its sizes. An operator that no algorithm of the library can
 /// do, or whose params or shape its problem refuses, stays, with a note that says why. Throws Error(bad_input) where an
-/// expression of the kind has no value, naming it.
+/// expression of the kind has no value, naming it, and Error(usage) for a phase that the kind does not have.
 [[nodiscard]] std::vector<ModelStep> model_steps(const Geometry& geometry, const StepSizes& sizes);
 
 }  // namespace ak::app

@@ -167,6 +167,15 @@ TEST_CASE("kinds of models differ in their operators") {
   CHECK(operator_of(windowed, "decode", "attention_windowed")["axes"]["S"] == 512);
 }
 
+TEST_CASE("a plan has the steps of the phases that are asked for, and no operators of others") {
+  Sandbox box;
+  const Json decode = planned(box, kTiny, {"--phase", "decode"});
+  REQUIRE_FALSE(decode["operators"].empty());
+  for (const char* list : {"operators", "steps"})
+    for (const Json& one : decode[list]) CHECK(one["phase"] == "decode");
+  CHECK(planned(box, kTiny, {"--phase", "decode,prefill"})["steps"] == planned(box, kTiny)["steps"]);
+}
+
 TEST_CASE("a plan has the linear layers and the attention that a model's modules call") {
   Sandbox box;
   const Json llama = planned(box, kTiny, {"--batch", "4", "--context", "256"});
@@ -365,6 +374,8 @@ TEST_CASE("a plan names what is wrong with a model, and what was expected") {
     CHECK(result.err.find(message) != std::string::npos);
     CHECK(result.out.empty());
   };
+  refused(kTiny, "--phase decoding: decoder has no such steps; expected prefill or decode",
+          {"--phase", "decoding"}, ExitCode::usage);
   refused("layers: 3", "wrong.json: not JSON");
   refused("[1, 2]", "expected an object with the sizes of a model");
   refused(changed(kTiny, "hidden", nullptr), "the key 'hidden_size' is missing: width of a token");

@@ -60,8 +60,9 @@ struct PlanFlags {
   [[nodiscard]] bool for_python() const { return std::filesystem::path(model).extension() == ".py"; }
   [[nodiscard]] bool sizes_given() const {
     const app::StepSizes& sizes = order.sizes;
-    return !sizes.batches.empty() || !sizes.prompts.empty() || !sizes.contexts.empty() || !kind.empty() ||
-           !order.model.dtype.empty() || !order.model.quantisation.empty() || sizes.outside || sizes.compiled;
+    return !sizes.batches.empty() || !sizes.prompts.empty() || !sizes.contexts.empty() ||
+           !sizes.phases.empty() || !kind.empty() || !order.model.dtype.empty() ||
+           !order.model.quantisation.empty() || sizes.outside || sizes.compiled;
   }
 };
 
@@ -80,6 +81,9 @@ void declare(CLI::App& app, PlanFlags& flags) {
       ->delimiter(',');
   add_integers(app, "--context", kLengths, into_list(order.sizes.contexts),
                "tokens in the cache when one is written (default: as --prompt)")
+      ->delimiter(',');
+  app.add_option("--phase", order.sizes.phases,
+                 "steps of these phases alone, e.g. decode (default: all of the model's kind)")
       ->delimiter(',');
   app.add_option("--arch,--device", order.times.product, "the GPU, e.g. h200 (default: h200)");
   app.add_option("--dtype", order.model.dtype, "element type, instead of what the model says");
@@ -106,8 +110,8 @@ app::LibraryPlan planned(PlanFlags& flags, const app::Config& config) {
   if (flags.for_python()) {
     if (flags.sizes_given())
       fail(ExitCode::usage,
-           "{}: a PyTorch file has its own sizes and types: --batch, --prompt, --context, --dtype, "
-           "--quantisation, --kind, --outside and --compiled are for files of sizes",
+           "{}: a PyTorch file has its own sizes and types: --batch, --prompt, --context, --phase, "
+           "--dtype, --quantisation, --kind, --outside and --compiled are for files of sizes",
            flags.model);
     return app::plan_traced_library(flags.model, order.times, runtime::find_python(app::named_python(config)),
                                     config);
