@@ -51,12 +51,7 @@ Confirmation::Confirmation(const LoopOptions& options, Evaluator& evaluator, con
       depth_(depth),
       on_gpu_(evaluator.capabilities().device.kind == DeviceKind::cuda),
       champion_(champion),
-      commit_([this, commit = std::move(commit)](const Completed& completed, const DeviceFacts* device,
-                                                 std::string arm) {
-        const Outcome& outcome = completed.result.outcome;
-        if (info(outcome.status).candidate_fault) fault_ = words(outcome);
-        commit(completed, device, std::move(arm));
-      }),
+      commit_(std::move(commit)),
       examiners_(options.examiners.size()) {}
 
 void Confirmation::announce(std::string_view step) const {
@@ -107,6 +102,7 @@ void Confirmation::run(steady_clock::duration search_time, LoopResult& result) {
   };
   while (champion_.best()) {
     begin_reports("");
+    fault_.clear();
     next_step();
     bool confirmed = attempt(result.held_out.note, [&] { return held_out(result); });
     next_step();
@@ -163,6 +159,7 @@ bool Confirmation::held_out(LoopResult& result) {
     }
     const Outcome outcome = completed->result.outcome;
     if (info(outcome.status).candidate_fault) {
+      fault_ = words(outcome);
       const auto wrong = found_wrong(*completed, result);
       report.passed = wrong == false;
       unconfirmed_ = !wrong.has_value();
@@ -264,7 +261,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   }
   const Outcome& outcome = completed->result.outcome;
   report.passed = is_verified(outcome.status);
-  if (!report.passed) report.note = words(outcome);
+  if (!report.passed) fault_ = report.note = words(outcome);
   return report.passed || !is_verdict_of_examiner(outcome.status);
 }
 
@@ -280,6 +277,7 @@ bool Confirmation::agreed(LoopResult& result) {
   result.other_devices = std::move(verdict.reports);
   std::ranges::move(verdict.deviations, std::back_inserter(result.deviations));
   unconfirmed_ |= verdict.unconfirmed;
+  if (verdict.refuted) fault_ = "other devices of the pool contradict it";
   return !verdict.refuted;
 }
 
@@ -306,7 +304,7 @@ bool Confirmation::measured(FinalMeasurement& report) {
   commit_(*completed, nullptr, "final");
   const Outcome& outcome = completed->result.outcome;
   if (!is_verified(outcome.status)) {
-    report.note = words(outcome);
+    fault_ = report.note = words(outcome);
     return !info(outcome.status).candidate_fault;
   }
   report.search_ns = champion_.score_ns();
@@ -369,6 +367,7 @@ std::optional<PairedRatio> Confirmation::ratio_to_champion(const Champion::Entry
   if (result.rival_failed) {
     name_the_rival(*completed);
     champion_failed = info(result.outcome.status).candidate_fault;
+    if (champion_failed) fault_ = words(result.outcome);
   }
   commit_(*completed, nullptr, "comparison");
   return verdict ? std::optional(verdict->ratio) : std::nullopt;

@@ -63,7 +63,7 @@ class Confirmation {
   Commit commit_;
   Deadline deadline_{};
   bool unconfirmed_ = false;  ///< another device contradicts the leader, and who is right is not known
-  std::string fault_;         ///< what was found wrong last
+  std::string fault_;         ///< how the leader was found wrong
   std::optional<HeldOutShapes> shapes_;                ///< of this search; drawn when first needed
   std::vector<std::unique_ptr<Evaluator>> examiners_;  ///< as in the options; made when first needed
 };

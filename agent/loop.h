@@ -140,7 +140,7 @@ struct HeldOutReport {
   bool passed = false;  ///< the champion is right on all of them
   int disqualified =
       0;  ///< candidates that were right in the search and then not on these, or not in a fresh process
-  std::vector<std::string> faults;  ///< what each of them was disqualified for
+  std::vector<std::string> faults;  ///< how each of them was wrong
   std::string drawn;                ///< "held_out_1: N=77; held_out_2: N=1000"
   std::string note;                 ///< why the champion was not checked; empty when it was
 };

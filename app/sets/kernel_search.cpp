@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 
 #include "agent/seeds.h"
@@ -72,21 +73,29 @@ class SetMaking {
     {
       MemberMeasurements measurements(run_, config_, store_, set_, stop_);
       measure(measurements, tuned.candidates, starts_beside(tuned.candidates, measurements));
-      learn(measurements);
-      measure_regret(measurements);
+      choose_members(measurements);
     }
     SearchOutcome outcome = search_the_set();
     for (int tries = 1; tries < kTriedSets && !outcome.loop.best_variant && leave_out_faulty(outcome);
          ++tries) {
-      MemberMeasurements measurements(run_, config_, store_, set_, stop_);
-      learn(measurements);
-      measure_regret(measurements);
+      choose_members_again();
       outcome = search_the_set();
     }
     return finish(std::move(outcome));
   }
 
  private:
+  void choose_members(MemberMeasurements& measurements) {
+    notes_before_choice_ = report_.notes.size();
+    learn(measurements);
+    measure_regret(measurements);
+  }
+  /// With devices of its own, which are free again when the set is evaluated.
+  void choose_members_again() {
+    MemberMeasurements measurements(run_, config_, store_, set_, stop_);
+    choose_members(measurements);
+  }
+
   void go_on() const {
     if (stop_.load())
       fail(ExitCode::interrupted,
@@ -292,35 +301,34 @@ class SetMaking {
   void learn(MemberMeasurements& measurements) {
     if (points_.keep_one_list_of_options())
       report_.notes.push_back("points with other compiler options than its members' are no members");
-    SetLimits limits{.max_layouts = run_.per_shape->prepared_copies};
-    limits.max_members = std::min(limits.max_members, most_members_);
+    limits_.max_layouts = run_.per_shape->prepared_copies;
     for (;;) {
-      keep_in_time(limits);
+      keep_in_time();
       points_.keep_drawn_that_are_taken(measurements);
       points_.estimate(measurements);
       points_.keep_where_estimates_say_something();
-      choice_ = points_.choose(limits);
+      choice_ = points_.choose(limits_);
       report_.kernels = kernels_of(choice_);
       const Result<Candidate> set = codegen::set_candidate(*run_.problem, report_.kernels);
       if (!set) {
         no_set(
-            fmt::format("{} members cannot be one program: {}", choice_.members.size(), set.error().message),
-            limits);
+            fmt::format("{} members cannot be one program: {}", choice_.members.size(), set.error().message));
         continue;
       }
       candidate_ = *set;
       chosen_.clear();
-      const auto wrong = first_wrong_member(measurements, limits);
+      const auto wrong = first_wrong_member(measurements);
       if (!wrong) return;
       if (*wrong < choice_.members.size()) drop(choice_.members[*wrong]);
     }
   }
 
-  /// Also after a member was wrong, as all are checked again then.
-  void keep_in_time(SetLimits& limits) {
-    const std::size_t most = time_.most_members(limits.max_members);
-    if (most == limits.max_members || points_.list.size() <= most) return;
-    limits.max_members = most;
+  /// Also after a member was wrong, as all are checked again then; but a set that is made again keeps the others.
+  void keep_in_time() {
+    const std::size_t most =
+        std::max(time_.most_members(limits_.max_members), std::min(kept_members_, limits_.max_members));
+    if (most == limits_.max_members || points_.list.size() <= most) return;
+    limits_.max_members = most;
     report_.notes.push_back(fmt::format("{} members at most: there was no time to check more", most));
   }
 
@@ -341,15 +349,14 @@ class SetMaking {
 
   /// These members are too many for one program, or one of them does not go with the others: a smaller set of them is
   /// tried. A single kernel is no worse than without this.
-  void no_set(const std::string& why, SetLimits& limits) {
+  void no_set(const std::string& why) {
     if (choice_.members.size() == 1) fail(ExitCode::no_kernel, "{}", why);
-    limits.max_members = choice_.members.size() * 3 / 4;
-    report_.notes.push_back(fmt::format("{}; {} at most are tried", why, limits.max_members));
+    limits_.max_members = choice_.members.size() * 3 / 4;
+    report_.notes.push_back(fmt::format("{}; {} at most are tried", why, limits_.max_members));
   }
 
   /// A member that is wrong on its shapes; one past the last where the set is no program; nothing where all is right.
-  [[nodiscard]] std::optional<std::size_t> first_wrong_member(MemberMeasurements& measurements,
-                                                              SetLimits& limits) {
+  [[nodiscard]] std::optional<std::size_t> first_wrong_member(MemberMeasurements& measurements) {
     for (std::size_t member = 0; member < choice_.members.size(); ++member) {
       const std::vector<Workload> shapes = shapes_of(measurements, member);
       if (shapes.empty()) continue;
@@ -365,8 +372,7 @@ class SetMaking {
       if (!info(outcome.status).candidate_fault) continue;
       if (outcome.status == Status::compile_error) {
         no_set(fmt::format("{} members do not compile as one program: {}", choice_.members.size(),
-                           outcome.message),
-               limits);
+                           outcome.message));
         return choice_.members.size();
       }
       report_.notes.push_back(fmt::format("{} is no member: on its shapes it ended as {}: {}",
@@ -415,6 +421,7 @@ class SetMaking {
 
   /// On shapes never seen: what the rule chooses, over the best that it could have chosen.
   void measure_regret(MemberMeasurements& measurements) {
+    regret_shapes_.clear();
     std::vector<Workload> shapes = codegen::sample_to_time(
         *run_.problem, measurements.device().kind, static_cast<int>(kHeldOutTimed + points_.drawn.size()),
         agent::derive_seed(seed_, kRegretStream));
@@ -453,7 +460,6 @@ class SetMaking {
   }
 
   void complete_record() {
-    notes_before_record_ = report_.notes.size();
     SetRecord& record = report_.record;
     record.mean_ratio = choice_.mean_ratio;
     record.worst_ratio = choice_.worst_ratio;
@@ -506,6 +512,7 @@ class SetMaking {
     last.resume = false;
     last.view = nullptr;
     last.per_shape.reset();
+    if (again_) last.target.notice.clear();  // it was said
     last.set = SetPart{.set = set_, .role = "set"};
     for (const SetMemberRecord& member : report_.record.members)
       if (report_.record.members.size() > 1) last.parents.push_back(member.variant);
@@ -522,27 +529,39 @@ class SetMaking {
     return run_search(last_run(), config_, store_, stop_);
   }
 
-  /// What was found wrong where the set was confirmed: the member that the finding names, else all but one. False where
-  /// there is nothing to leave out: nothing was wrong, or nothing would be left.
+  /// How the set was wrong, when it was evaluated or when it was confirmed; empty: it was not, or nobody knows.
+  [[nodiscard]] static std::string fault_of(const SearchOutcome& outcome) {
+    if (outcome.loop.interrupted) return "";
+    if (!outcome.loop.held_out.faults.empty()) return outcome.loop.held_out.faults.back();
+    if (!outcome.loop.start) return "";
+    const Outcome& start = outcome.loop.start->result.outcome;
+    return info(start.status).candidate_fault ? fmt::format("{}: {}", to_string(start.status), start.message)
+                                              : "";
+  }
+
+  /// The member whose code the fault names; where it names none, all but one. False where there is nothing to leave out:
+  /// nothing was wrong, or nothing would be left.
   [[nodiscard]] bool leave_out_faulty(const SearchOutcome& outcome) {
-    const std::vector<std::string>& faults = outcome.loop.held_out.faults;
-    if (outcome.loop.interrupted || faults.empty()) return false;
+    const std::string fault = fault_of(outcome);
+    if (fault.empty()) return false;
     const std::size_t members = choice_.members.size();
     const std::optional<std::size_t> named =
-        members == 1 ? std::optional<std::size_t>(0) : codegen::member_named_in(faults.back(), members);
+        members == 1 ? std::optional<std::size_t>(0) : codegen::member_named_in(candidate_, fault, members);
     if (named && points_.list.size() == 1) return false;
+    spent_ = together(spent_, outcome.loop.progress);
     report_.record = {};
-    report_.notes.resize(notes_before_record_);
+    report_.notes.resize(notes_before_choice_);
     report_.notes.push_back(
-        named
-            ? fmt::format("{} is no member: {}",
-                          codegen::point_text(points_.list[choice_.members[*named]].candidate), faults.back())
-            : fmt::format("one kernel is tried alone: of a set of {} {}", members, faults.back()));
+        named ? fmt::format("{} is no member: {}",
+                            codegen::point_text(points_.list[choice_.members[*named]].candidate), fault)
+              : fmt::format("one kernel is tried alone: of a set of {} {}", members, fault));
     tell(report_.notes.back());
+    kept_members_ = members - 1;
+    again_ = true;
     if (named)
       drop(choice_.members[*named]);
     else
-      most_members_ = 1;
+      limits_.max_members = 1;
     return true;
   }
 
@@ -567,9 +586,11 @@ class SetMaking {
   std::chrono::milliseconds time_of_points_{0};  ///< on all timed shapes
   std::chrono::milliseconds time_of_shape_{0};   ///< that all points took on a timed shape
   agent::Progress spent_;                        ///< on single shapes
-  std::size_t most_members_ = std::numeric_limits<std::size_t>::max();
-  std::size_t notes_before_record_ = 0;  ///< of the report
-  std::string stop_reason_;              ///< of these searches
+  SetLimits limits_;
+  std::size_t kept_members_ = 0;  ///< of a set that is made again: so many may be checked in any time
+  std::size_t notes_before_choice_ = 0;
+  bool again_ = false;       ///< a set before this one was wrong
+  std::string stop_reason_;  ///< of these searches
   SetChoice choice_;
   Candidate candidate_;                       ///< the set
   std::map<AxisValues, std::size_t> chosen_;  ///< by it, of shapes asked about

@@ -18,9 +18,9 @@ class SetTime {
   using Milliseconds = std::chrono::milliseconds;
 
   static constexpr double kStartsEnd = 0.5;
-  /// Compiling a member, choosing its shapes and checking it there: of six, five took 1.0 to 2.4 s, and 1.1 s of the compiler
-  /// (experiments/results/2026-11-29_h200_set_in_time). The one with the largest shapes took 47 s, with a reference of which a
-  /// thread had one result.
+  /// Compiling a member, choosing its shapes and checking it there: the checks of five of six took 0.8 to 2.4 s, and the compiler
+  /// 6.4 s for all (experiments/results/2026-11-29_h200_set_in_time). That of the one with the largest shapes took 40 s, when a
+  /// thread of the reference had one result.
   static constexpr Milliseconds kOfMember{3'000};
   /// However little time is left, that a few shapes may have kernels of their own (chosen).
   static constexpr std::size_t kFewMembers = 4;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "codegen/sets/member_plan.h"
 #include "codegen/sets/member_source.h"
 #include "core/error.h"
+#include "core/plan/include_scan.h"
 #include "core/text/characters.h"
 #include "core/text/json_reader.h"
 
@@ -131,6 +133,38 @@ Result<Candidate> composed(const ProblemInstance& problem, const KernelSet& set)
   return parse_candidate(set.name, with_plan(source, plan_of(set, plans)));
 }
 
+/// Not where it is the end of another name.
+std::size_t find_name(std::string_view text, const std::string& name) {
+  std::size_t at = text.find(name);
+  while (at != std::string_view::npos && at > 0 && is_word(text[at - 1])) at = text.find(name, at + 1);
+  return at;
+}
+
+/// Of the set's file, counted from 1; 0: none.
+int line_named_in(const Candidate& set, std::string_view message) {
+  const std::string file = set.name + ":";
+  const std::size_t at = message.find(file);
+  if (at == std::string_view::npos) return 0;
+  int line = 0;
+  const std::string_view digits = message.substr(at + file.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), line);
+  return line;
+}
+
+/// The one whose namespace (members_source()) begins last before a line.
+std::optional<std::size_t> member_of_line(const Candidate& set, int line, std::size_t members) {
+  if (line <= 0) return std::nullopt;
+  const std::string_view before =
+      std::string_view(set.source).substr(0, offset_behind_line(set.source, line));
+  std::optional<std::size_t> last;
+  std::size_t farthest = 0;
+  for (std::size_t member = 0; member < members; ++member) {
+    const std::size_t at = before.rfind(fmt::format("\nnamespace {} {{\n", space_of(member + 1)));
+    if (at != std::string_view::npos && at >= farthest) last = member, farthest = at;
+  }
+  return last;
+}
+
 }  // namespace
 
 std::string point_text(const Candidate& candidate) {
@@ -173,14 +207,15 @@ std::optional<std::size_t> chosen_member(const Candidate& set, Environment envir
   }
 }
 
-std::optional<std::size_t> member_named_in(std::string_view message, std::size_t members) {
+std::optional<std::size_t> member_named_in(const Candidate& set, std::string_view message,
+                                           std::size_t members) {
   std::optional<std::size_t> first;
   std::size_t least = std::string_view::npos;
   for (std::size_t member = 0; member < members; ++member) {
-    const std::size_t at = message.find(space_of(member + 1) + "::");
-    if (at < least && (at == 0 || !is_word(message[at - 1]))) first = member, least = at;
+    const std::size_t at = find_name(message, space_of(member + 1) + "::");
+    if (at < least) first = member, least = at;
   }
-  return first;
+  return first ? first : member_of_line(set, line_named_in(set, message), members);
 }
 
 std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate) {

@@ -36,9 +36,10 @@ struct KernelSet {
 /// @param environment of the shape and the device
 [[nodiscard]] std::optional<std::size_t> chosen_member(const Candidate& set, Environment environment);
 
-/// The member, counted from 0, whose code a message about the set names first, such as "member_2::tile: ..."; nothing where
-/// it names none of so many.
-[[nodiscard]] std::optional<std::size_t> member_named_in(std::string_view message, std::size_t members);
+/// The member, counted from 0, whose code a message about the set names first, as in "member_2::tile: ...", or else by a line
+/// of the set's file, as in "gemm.set.cu:450:7: race: ..."; nothing where it names none of so many.
+[[nodiscard]] std::optional<std::size_t> member_named_in(const Candidate& set, std::string_view message,
+                                                         std::size_t members);
 
 /// What prepared weights look like: candidates with the same text read one copy. Empty where it prepares none.
 [[nodiscard]] std::string prepared_layout(const ProblemInstance& problem, const Candidate& candidate);

@@ -15,7 +15,7 @@ constexpr TimingBudget kBaselineBudget{
 
 // Estimates are fitted to tens of times and are off by some percent themselves (docs/sets.md): 2 % for each will do. A
 // candidate's own budget took 74 ms a time on an H200, the mean of 47 points of gemm on 12 shapes; its checks 4 ms. With
-// up to eight samples compared, each of some 20 calls, it was 36 to 100 ms all the same
+// up to eight samples compared, most of some 20 calls, it was 40 to 97 ms all the same
 // (experiments/results/2026-11-29_h200_set_in_time); who becomes a member is checked again.
 constexpr TimingBudget kCoarseBudget{
     .minimum_samples = 5, .maximum_samples = 20, .gpu_ms = 10, .relative_error = 0.02, .compared_samples = 2};

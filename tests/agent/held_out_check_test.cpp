@@ -191,6 +191,8 @@ TEST_CASE("where no candidate passes held-out shapes there is no champion") {
   CHECK_FALSE(result.best_variant);
   CHECK_FALSE(result.progress.best_ns);
   CHECK(result.held_out.disqualified == Champion::kKeptOfTemplate);
+  REQUIRE(result.held_out.faults.size() == Champion::kKeptOfTemplate);
+  CHECK(result.held_out.faults.front().starts_with("memory_error: "));
   CHECK_FALSE(result.held_out.passed);
   CHECK_FALSE(world.store.best_variant);
   CHECK(world.store.status == "finished");

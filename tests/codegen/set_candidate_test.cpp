@@ -435,14 +435,33 @@ TEST_CASE(
   CHECK(chosen.size() > 3);
 }
 
-TEST_CASE("a message about a set blames the member whose code it names first") {
-  const std::string race =
-      "racecheck says: race between a write in member_2::leave() and a read in member_11::tile()";
-  CHECK(codegen::member_named_in(race, 12) == 1);
-  CHECK(codegen::member_named_in("member_12::tile<4>: out of bounds", 12) == 11);
-  CHECK(codegen::member_named_in("tile: out of bounds, as in member_2", 12) == std::nullopt);
-  CHECK(codegen::member_named_in("remember_1::tile", 12) == std::nullopt);
-  CHECK(codegen::member_named_in("member_13::tile", 12) == std::nullopt);
+TEST_CASE("a message about a set blames the member whose code it names first, or whose line it names") {
+  const auto problem = problem_of("gemm", {{"dtype", "bfloat16"}});
+  const Candidate set = made(
+      *problem,
+      set_of({point_of(*problem, "gemm_wgmma.cu"), point_of(*problem, "gemm_stream.cu")}, split_at("M", 64)));
+  const auto blamed = [&](const std::string& message, std::size_t members = 2) {
+    return codegen::member_named_in(set, message, members);
+  };
+  CHECK(blamed("compute-sanitizer's racecheck says: Error: Race reported between Write access at "
+               "member_2::leave(float*)+0x43a0 "
+               "in set.cu:453; and Read access at member_1::tile(int)+0x4770 in set.cu:546 [4 hazards]") ==
+        1);
+  CHECK(blamed("member_12::tile<4>: out of bounds", 12) == 11);
+  CHECK(blamed("remember_1::tile and member_2::tile") == 1);
+  CHECK(blamed("tile: out of bounds, as in member_2") == std::nullopt);
+  CHECK(blamed("member_3::tile") == std::nullopt);
+  const auto line_of = [&](const std::string& text) {
+    return 1 + std::count(set.source.begin(), set.source.begin() + static_cast<long>(set.source.find(text)),
+                          '\n');
+  };
+  const auto race_at = [&](long line) {
+    return fmt::format("{}:{}:7: race: thread (32, 0, 0) of block (0, 0, 0) at byte 128 of shared 'tile'",
+                       set.name, line);
+  };
+  CHECK(blamed(race_at(line_of("namespace member_1 {") + 40)) == 0);
+  CHECK(blamed(race_at(line_of("namespace member_2 {") + 40)) == 1);
+  CHECK(blamed(race_at(3)) == std::nullopt);
 }
 
 TEST_CASE("as many members as a set may have are one program") {

@@ -59,7 +59,7 @@ SELECT w.name AS workload, w.axes, iif(x.held_out, 'never seen', 'timed') AS kin
        iif(EXISTS (SELECT 1 FROM devices v WHERE v.id = s.device_id AND v.kind = 'cuda'), x.best_ns / 1000, NULL) AS best_us,
        x.member_ns / x.best_ns AS over_best_ratio
 FROM set_shapes x JOIN workloads w ON w.id = x.workload_id
-JOIN set_searches t ON t.set_id = x.set_id AND t.role = 'set' JOIN searches s ON s.id = t.search_id
+JOIN searches s ON s.id = (SELECT max(t.search_id) FROM set_searches t WHERE t.set_id = x.set_id AND t.role = 'set')
 WHERE x.set_id = (SELECT id FROM kernel_sets WHERE variant_id = :variant ORDER BY began_at DESC, uid DESC LIMIT 1)
 ORDER BY x.held_out, w.name LIMIT 200;
 -- @tunables Its point
