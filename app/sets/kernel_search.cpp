@@ -39,7 +39,7 @@ constexpr std::size_t kHeldOutTimed = 16;
 // Shapes that have estimates for times (as in experiments/results/2026-11-28_set_members).
 constexpr int kGuessedShapes = 128;
 // Sets that are made where what confirms them finds a member wrong: each takes a minute on a GPU (chosen).
-constexpr int kTriedSets = 3;
+constexpr int kTriedSets = 5;
 // Starts that are built at the same time where there is a limit of time: compile workers have some each (chosen).
 constexpr std::size_t kBuiltAtOnce = 16;
 constexpr std::uint64_t kMemberShapesStream = 18, kRegretStream = 19, kTriedStream = 20, kDrawnStream = 21,
