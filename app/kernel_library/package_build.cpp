@@ -57,8 +57,9 @@ struct MadeOperator {
 };
 
 /// Functions of every package (codegen/library/texts/__init__.py.in).
-constexpr std::array<std::string_view, 8> kOfPackage{"available", "choice",  "description", "forget_prepared",
-                                                     "patch",     "prepare", "served",      "unpatch"};
+constexpr std::array<std::string_view, 10> kOfPackage{
+    "available", "choice", "description",         "forget_prepared", "patch",
+    "prepare",   "served", "quantize_from_float", "replace_linear",  "unpatch"};
 
 void check_name(const std::string& name) {
   std::string why = codegen::name_objection(name);

@@ -18,6 +18,8 @@ Needs PyTorch, and transformers unless --small; nothing is downloaded: weights a
 Variants of a part run in turns in one process, in rounds of the same number of steps; step_ms is the median over rounds, of
 wall time. A ratio is the geometric mean over the rounds, with Student's 95 % interval.
 
+    --quantise: the patched model's linear layers are of that format, the plain one's stay
+
     eager, compile, compile_max           the plain model; torch.compile, and its mode max-autotune, which has CUDA graphs
     eager_graph                           the plain model in a CUDA graph
     patched, patched_graph, patched_compile    with the library's operators: called, in a CUDA graph, under torch.compile
@@ -624,6 +626,9 @@ def patched_twin(run, module, family):
     if module is None:
         return None
     model = twin(family.model)
+    if run.options.quantise:
+        replaced = module.replace_linear(model, run.options.quantise)
+        say(f"{len(replaced['replaced'])} linear layers of {family.name} are {run.options.quantise}, {len(replaced['left'])} stay")
     named = {"kinds": run.options.kinds} if run.options.kinds else {}
     with torch.no_grad():
         answer = module.patch(model, every_shape=run.options.every_shape, **named)
@@ -698,6 +703,7 @@ def parsed(words):
     arguments.add_argument("--part", action="append", choices=PARTS, help="default: all")
     arguments.add_argument("--variant", action="append", dest="variants", choices=VARIANTS, help="default: all")
     arguments.add_argument("--kind", action="append", dest="kinds", help="of what is patched; default: all")
+    arguments.add_argument("--quantise", help="linear layers of the patched model: int4, int8_weights, int8, fp8 (replace_linear())")
     arguments.add_argument("--every-shape", action="store_true", help="as of patch(): linear layers of all sizes")
     arguments.add_argument("--layers", type=int, default=4, help="of Llama; 32 for all of the 8B model")
     arguments.add_argument("--batch", type=int, action="append", help="of decode; default: 1 and 16")

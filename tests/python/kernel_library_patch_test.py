@@ -12,6 +12,7 @@ import importlib.util
 import io
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,11 @@ KERNELS = {
     "in_pages": ("attention_decode", "decode_split.cu", {"head_dim": 64, "paged": True}),
     "append": ("kv_cache_append", "append_rows.cu", {}),
     "sentences": ("mean_pool_l2norm", "mean_pool_columns.cu", {}),
+    "four_bits": ("linear_w4a16", "w4a16_mma.cu", {}),
+    "four_bits_and_zeros": ("linear_w4a16", "w4a16_mma.cu", {"zero_points": True}),
+    "eight_bits": ("linear_w8a16", "w8a16_mma.cu", {}),
+    "codes_product": ("linear_int8", "int8_mma.cu", {}),
+    "codes": ("cast_quantise", "cast_rows.cu", {"to": "int8"}),
     "draw": ("top_p_sample", "top_p_rows.cu", {"dtype": "float32"}),
 }
 TOKENS = torch.arange(24).reshape(2, 12) * 7 % 100
@@ -1272,6 +1278,151 @@ def example(folder, name):
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     return made
+
+
+class QuantisedTest(unittest.TestCase):
+    """Layers of quantised weights: by PyTorch on the CPU, and what a made-up driver launches."""
+
+    def off(self, got, want):
+        return ((got.double() - want.double()).square().mean() / want.double().square().mean()).sqrt().item()
+
+    def weights(self, rows=24, length=200):
+        generator = torch.Generator().manual_seed(1)
+        return torch.randn(rows, length, generator=generator).to(torch.bfloat16)
+
+    def test_numbers_of_four_bits_lie_as_the_operator_takes_them(self) -> None:
+        for zero_points, most in ((False, 0.12), (True, 0.11)):
+            weight = self.weights()
+            parts = ops().quantize_from_float(weight, "int4", zero_points)
+            self.assertEqual([(name, one.dtype, tuple(one.shape)) for name, one in parts.items()],
+                             [("weight", torch.uint8, (24, 100)), ("scale", torch.bfloat16, (24, 2))]
+                             + [("zero", torch.uint8, (24, 2))] * zero_points)
+            for n, k in ((0, 0), (3, 1), (7, 127), (7, 128), (23, 199)):  # as the definition says it
+                code = int(parts["weight"][n, k // 2]) >> k % 2 * 4 & 15
+                zero = int(parts["zero"][n, k // 128]) if zero_points else 8
+                self.assertLess(abs((code - zero) * float(parts["scale"][n, k // 128]) - float(weight[n, k])),
+                                0.51 * float(parts["scale"][n, k // 128]) + 0.02)
+            layer = torch.nn.Linear(200, 24, bias=False, dtype=torch.bfloat16)
+            layer.weight.data = weight
+            model = torch.nn.Sequential(layer)
+            ops().replace_linear(model, "int4", zero_points)
+            self.assertLess(self.off(model[0](torch.eye(200).to(torch.bfloat16)), weight.t()), most)
+
+    def test_odd_lengths_zeros_and_groups_of_one_sign_are_quantised(self) -> None:
+        weight = self.weights(5, 131)
+        weight[1], weight[2], weight[3, :128] = 0, weight[2].abs() + 3, 0
+        for to, zero_points, most in (("int4", False, 0.2), ("int4", True, 0.12), ("int8_weights", False, 0.01), ("int8", False, 0.01)):
+            layer = torch.nn.Linear(131, 5, dtype=torch.bfloat16)
+            layer.weight.data = weight.clone()
+            model, x = torch.nn.Sequential(copy.deepcopy(layer)), torch.randn(2, 3, 131).to(torch.bfloat16)
+            answer = ops().replace_linear(model, to, zero_points)
+            self.assertEqual(answer, {"replaced": ["0"], "left": {}})
+            with torch.no_grad():
+                self.assertLess(self.off(model(x), layer(x)), most + 0.01)
+                self.assertTrue(torch.isfinite(model(x)).all())
+
+    def test_a_models_layers_are_replaced_but_those_that_are_kept(self) -> None:
+        model = small_models.llama()
+        want = logits(small_models.llama())
+        answer = ops().replace_linear(model, "int8_weights")
+        self.assertEqual(answer["left"], {"lm_head": "its name is kept"})
+        self.assertEqual(len(answer["replaced"]), sum(type(one) is torch.nn.Linear for one in small_models.llama().modules()) - 1)
+        self.assertLess(self.off(logits(model), want), 0.03)
+        again = pickle.loads(pickle.dumps(model))
+        self.assertTrue(torch.equal(logits(again), logits(model)))
+        other = small_models.llama()
+        ops().replace_linear(other, "int8_weights")
+        other.load_state_dict(model.state_dict())
+        self.assertTrue(torch.equal(logits(other), logits(model)))
+        ops().patch(model)
+        self.assertLess(self.off(logits(model), want), 0.03)
+
+    def test_layers_with_one_input_are_one_product_for_few_rows(self) -> None:
+        class Asked:
+            def __init__(self):
+                self.sizes = []
+
+            def __call__(self, x, weight, scale):
+                self.sizes.append((len(x), len(weight)))
+                return (x.float() @ (weight.float() * scale.float()[:, None]).t()).to(x.dtype)
+
+        model, asked = small_models.llama(), Asked()
+        with unittest.mock.patch.object(ops()._library, "attempt", lambda operator: asked):
+            ops().replace_linear(model, "int8_weights")
+        layer = model.layers[0]
+        attention, heads = layer.self_attn, [layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj]
+        x, other = (torch.randn(2, 3, heads[0].in_features).to(torch.bfloat16) for _ in range(2))
+        widths = [one.out_features for one in heads]
+        with torch.no_grad():
+            got = [one(x) for one in heads]
+            self.assertEqual(asked.sizes, [(6, sum(widths))])
+            apart = [one._whole[0].rows_of(x, one.begin, one.end) for one in heads]
+            self.assertTrue(all(map(torch.equal, got, apart)))
+            asked.sizes.clear()
+            first = heads[0](x)
+            x.mul_(2)  # another input now
+            self.assertLess(self.off(heads[1](x), 2 * apart[1]), 0.01)
+            self.assertTrue(torch.equal(first, apart[0]))
+            self.assertLess(self.off(heads[0](other), heads[0]._whole[0].rows_of(other, 0, widths[0])), 1e-6)
+            asked.sizes.clear()
+            wide = torch.randn(65, heads[0].in_features).to(torch.bfloat16)
+            for one in heads:
+                one(wide)
+            self.assertEqual(asked.sizes, [(65, width) for width in widths])
+            kept = heads[1]._whole[0]._parts(heads[1].begin, heads[1].end)["weight"]
+            self.assertIs(heads[1]._whole[0]._parts(heads[1].begin, heads[1].end)["weight"], kept)
+        self.assertEqual(sum("self_attn" in name and "whole.weight" in name for name, _ in model.named_buffers()), 2)
+        twin = copy.deepcopy(model)
+        self.assertIsNot(twin.layers[0].self_attn.k_proj._whole[0], attention.k_proj._whole[0])
+        self.assertIs(twin.layers[0].self_attn.k_proj._whole[0], twin.layers[0].self_attn.q_proj.whole)
+
+    def test_gated_products_of_quantised_weights_call_the_librarys_gate(self) -> None:
+        model = small_models.llama()
+        ops().replace_linear(model, "int8_weights")
+        want = logits(model)
+        with Computed() as library:
+            answer = ops().patch(model, kinds=("swiglu",))
+            self.assertEqual(list(answer["served"].values()), [["swiglu"]] * 2)
+            self.assertLess(self.off(logits(model), want), 0.02)
+            self.assertEqual(library.calls, ["gated"] * 2)
+
+    def test_gradients_reach_the_input(self) -> None:
+        layer = torch.nn.Linear(64, 16, dtype=torch.bfloat16)
+        for to in ("int4", "int8_weights", "int8"):
+            model, x = torch.nn.Sequential(copy.deepcopy(layer)), torch.randn(3, 64).to(torch.bfloat16).requires_grad_()
+            ops().replace_linear(model, to)
+            (got,) = torch.autograd.grad(model(x).float().sum(), x)
+            self.assertLess(self.off(got, layer.weight.sum(0).expand(3, 64)), 0.2)
+
+    def test_what_cannot_be_quantised_is_refused_or_stays(self) -> None:
+        layer = torch.nn.Linear(64, 16)
+        self.assertEqual(ops().replace_linear(torch.nn.Sequential(layer))["left"], {"0": "it is of torch.float32"})
+        tied = torch.nn.Sequential(torch.nn.Linear(64, 16, dtype=torch.bfloat16), torch.nn.Linear(64, 16, dtype=torch.bfloat16))
+        tied[1].weight = tied[0].weight
+        self.assertEqual(set(ops().replace_linear(tied)["left"].values()), {"other modules have its weights, too"})
+        for wrong, words in ((lambda: ops().quantize_from_float(self.weights(), "int3"), "no format 'int3'; expected fp8, int4"),
+                             (lambda: ops().quantize_from_float(self.weights().float()), "of float16 or bfloat16"),
+                             (lambda: ops().quantize_from_float(self.weights() * float("inf")), "infinities or NaN"),
+                             (lambda: ops().replace_linear(torch.nn.Sequential(torch.nn.Linear(8, 8, dtype=torch.float16)), "int4"),
+                              "patch_ops has no linear_w4a16 [(]dtype float16, zero_points 0[)]"),
+                             (lambda: ops().replace_linear(5), "expected a torch.nn.Module")):
+            with self.assertRaisesRegex((ValueError, TypeError), words):
+                wrong()
+
+    def test_on_a_device_kernels_are_launched(self) -> None:
+        made_up_driver()
+        code = """
+import torch, patch_ops
+patch_ops._library.assume_device(0)
+x = torch.randn(2, 3, 256).to(torch.bfloat16)
+for to, zero_points in (("int4", False), ("int4", True), ("int8_weights", False), ("int8", False)):
+    model = torch.nn.Sequential(torch.nn.Linear(256, 64, dtype=torch.bfloat16))
+    patch_ops.replace_linear(model, to, zero_points)
+    with torch.no_grad():
+        assert model(x).shape == (2, 3, 64)
+print(sorted({name for name, _ in patch_ops.served}))
+"""
+        self.assertEqual(launched(code), "['codes', 'codes_product', 'eight_bits', 'four_bits', 'four_bits_and_zeros']\n")
 
 
 class RegistrationTest(unittest.TestCase):
