@@ -86,8 +86,8 @@ class SetMaking {
 
  private:
   void choose_members(MemberMeasurements& measurements) {
-    notes_before_choice_ = report_.notes.size();
     learn(measurements);
+    notes_of_points_ = report_.notes.size();
     measure_regret(measurements);
   }
   /// With devices of its own, which are free again when the set is evaluated.
@@ -550,7 +550,7 @@ class SetMaking {
     if (named && points_.list.size() == 1) return false;
     spent_ = together(spent_, outcome.loop.progress);
     report_.record = {};
-    report_.notes.resize(notes_before_choice_);
+    report_.notes.resize(notes_of_points_);
     report_.notes.push_back(
         named ? fmt::format("{} is no member: {}",
                             codegen::point_text(points_.list[choice_.members[*named]].candidate), fault)
@@ -587,10 +587,10 @@ class SetMaking {
   std::chrono::milliseconds time_of_shape_{0};   ///< that all points took on a timed shape
   agent::Progress spent_;                        ///< on single shapes
   SetLimits limits_;
-  std::size_t kept_members_ = 0;  ///< of a set that is made again: so many may be checked in any time
-  std::size_t notes_before_choice_ = 0;
-  bool again_ = false;       ///< a set before this one was wrong
-  std::string stop_reason_;  ///< of these searches
+  std::size_t kept_members_ = 0;     ///< of a set that is made again: so many may be checked in any time
+  std::size_t notes_of_points_ = 0;  ///< so many notes stay true when the set is made again
+  bool again_ = false;               ///< a set before this one was wrong
+  std::string stop_reason_;          ///< of these searches
   SetChoice choice_;
   Candidate candidate_;                       ///< the set
   std::map<AxisValues, std::size_t> chosen_;  ///< by it, of shapes asked about

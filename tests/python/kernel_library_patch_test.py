@@ -1371,7 +1371,7 @@ class QuantisedTest(unittest.TestCase):
             self.assertEqual(asked.sizes, [(65, width) for width in widths])
             kept = heads[1]._whole[0]._parts(heads[1].begin, heads[1].end)["weight"]
             self.assertIs(heads[1]._whole[0]._parts(heads[1].begin, heads[1].end)["weight"], kept)
-        self.assertEqual(sum("self_attn" in name and "whole.weight" in name for name, _ in model.named_buffers()), 2)
+        self.assertEqual(sum("self_attn" in name and "whole.codes" in name for name, _ in model.named_buffers()), 2)
         twin = copy.deepcopy(model)
         self.assertIsNot(twin.layers[0].self_attn.k_proj._whole[0], attention.k_proj._whole[0])
         self.assertIs(twin.layers[0].self_attn.k_proj._whole[0], twin.layers[0].self_attn.q_proj.whole)
@@ -1385,6 +1385,56 @@ class QuantisedTest(unittest.TestCase):
             self.assertEqual(list(answer["served"].values()), [["swiglu"]] * 2)
             self.assertLess(self.off(logits(model), want), 0.02)
             self.assertEqual(library.calls, ["gated"] * 2)
+
+    def replaced(self, to, rows=16, length=64):
+        model = torch.nn.Sequential(torch.nn.Linear(length, rows, dtype=torch.bfloat16))
+        ops().replace_linear(model, to)
+        return model
+
+    def test_layers_that_something_hangs_on_stay_and_nothing_is_replaced_by_half(self) -> None:
+        model = torch.nn.Sequential(*(torch.nn.Linear(64, 64, dtype=torch.bfloat16) for _ in range(6)))
+        model[0].register_full_backward_hook(lambda *given: None)
+        model[1].forward = model[1].forward
+        model[2].weight.data[3, 5] = float("inf")
+        model[3] = torch.nn.Linear(64, 64, dtype=torch.bfloat16, device="meta")
+        answer = ops().replace_linear(model, "int8_weights", keep="5")
+        self.assertEqual(answer, {"replaced": ["4"], "left": {
+            "0": "somebody listens to it", "1": "its forward is replaced already", "2": "its weights have infinities or NaN",
+            "3": "its weights are on the meta device", "5": "its name is kept"}})
+        adapted = torch.nn.Sequential(*(torch.nn.Linear(64, 64, dtype=torch.bfloat16) for _ in range(2)))
+        adapted[0].requires_grad_(False)
+        self.assertEqual(ops().replace_linear(adapted, "int8_weights")["left"], {"1": "it learns, and others of the model do not"})
+
+    def test_casts_move_what_a_layer_is_made_of_and_leave_its_types(self) -> None:
+        for to in ("int4", "int8_weights", "int8"):
+            model, x = self.replaced(to), torch.randn(2, 64).to(torch.bfloat16)
+            before, want = dict(model[0].named_buffers()), model(x)
+            model.float().half().bfloat16()
+            self.assertEqual({name: one.dtype for name, one in model[0].named_buffers()},
+                             {name: one.dtype for name, one in before.items()})
+            self.assertTrue(torch.equal(model(x).detach(), want.detach()))
+
+    def test_a_result_of_other_weights_or_inputs_is_not_taken(self) -> None:
+        model = small_models.llama()
+        ops().replace_linear(model, "int8_weights")
+        attention = model.layers[0].self_attn
+        whole = attention.q_proj.whole
+        x, other = (torch.randn(2, attention.q_proj.in_features).to(torch.bfloat16) for _ in range(2))
+        with torch.no_grad():
+            attention.q_proj(x)
+            whole.scale.mul_(3)
+            self.assertTrue(torch.equal(attention.k_proj(x), whole.rows_of(x, attention.k_proj.begin, attention.k_proj.end)))
+            attention.v_proj(x), attention.q_proj(x)  # all have taken theirs
+            attention.q_proj(x)
+            attention.k_proj(other)  # cross attention
+            self.assertTrue(attention.q_proj._group.apart)
+            self.assertTrue(torch.equal(attention.v_proj(other), whole.rows_of(other, attention.v_proj.begin, attention.v_proj.end)))
+
+    def test_attention_of_a_replaced_model_is_patched(self) -> None:
+        model = cached_models.model()
+        ops().replace_linear(model, "int8_weights")
+        served = ops().patch(model, kinds=("attention", "rope"))["served"]
+        self.assertEqual(sum("attention" in kinds for kinds in served.values()), 2)
 
     def test_gradients_reach_the_input(self) -> None:
         layer = torch.nn.Linear(64, 16, dtype=torch.bfloat16)
@@ -1405,6 +1455,7 @@ class QuantisedTest(unittest.TestCase):
                              (lambda: ops().quantize_from_float(self.weights() * float("inf")), "infinities or NaN"),
                              (lambda: ops().replace_linear(torch.nn.Sequential(torch.nn.Linear(8, 8, dtype=torch.float16)), "int4"),
                               "patch_ops has no linear_w4a16 [(]dtype float16, zero_points 0[)]"),
+                             (lambda: self.replaced("int4")(torch.zeros(2, 64, dtype=torch.uint8)), "with torch.uint8; expected"),
                              (lambda: ops().replace_linear(5), "expected a torch.nn.Module")):
             with self.assertRaisesRegex((ValueError, TypeError), words):
                 wrong()
