@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small model whose attention, masks and caches have the interfaces of Hugging Face's version 5."""
+import collections.abc
 import math
 import types
 
@@ -23,9 +24,31 @@ def sdpa(module, query, key, value, attention_mask, dropout=0.0, scaling=None, i
     return (scores.softmax(-1).to(value.dtype) @ value).transpose(1, 2).contiguous(), None
 
 
-class AttentionFunctions(dict):
+class AttentionFunctions(collections.abc.MutableMapping):
+    """Functions that all share, and those of this object alone."""
+
+    _global_mapping = {}
+
+    def __init__(self, **functions):
+        self._local_mapping = functions
+
+    def __getitem__(self, name):
+        return self._local_mapping[name] if name in self._local_mapping else self._global_mapping[name]
+
+    def __setitem__(self, name, function):
+        self._local_mapping[name] = function
+
+    def __delitem__(self, name):
+        del self._local_mapping[name]
+
+    def __iter__(self):
+        return iter({**self._global_mapping, **self._local_mapping})
+
+    def __len__(self):
+        return len(self._global_mapping.keys() | self._local_mapping.keys())
+
     def get_interface(self, name, default):
-        return self.get(name, default)
+        return super().get(name, default)
 
 
 ALL_ATTENTION_FUNCTIONS = AttentionFunctions(sdpa=sdpa)
