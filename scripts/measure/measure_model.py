@@ -22,10 +22,11 @@ wall time. A ratio is the geometric mean over the rounds, with Student's 95 % in
 
     eager, compile, compile_max           the plain model; torch.compile, and its mode max-autotune, which has CUDA graphs
     eager_graph                           the plain model in a CUDA graph
-    patched, patched_graph, patched_compile    with the library's operators: called, in a CUDA graph, under torch.compile
+    patched, patched_graph                with the library's operators: called, in a CUDA graph
+    patched_compile, patched_compile_max  with them under torch.compile, and in its mode max-autotune
 
-While a graph is captured or compiled, transformers makes a mask where it needs none else, so prefill and encoder may be
-slower in a graph than called. A variant that cannot be measured is null, with a reason. OUT.json is written after every
+While a graph is captured or compiled, transformers makes a mask where it needs none else, so the plain model's prefill, and
+encoders, may be slower in a graph than called. A variant that cannot be measured is null, with a reason. OUT.json is written after every
 variant and round, so a run that is cut off loses nothing. --profile adds where the GPU's time of every variant goes, by name
 of kernel. Exit code 0: every part has a time of the plain and of the patched model, and the patched one's logits are no
 further off than --worse times those of the plain one.
@@ -51,8 +52,10 @@ BEGIN = time.time()
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PARTS = ("accuracy", "decode", "prefill", "train", "encoder")
-VARIANTS = ("eager", "eager_graph", "compile", "compile_max", "patched", "patched_graph", "patched_compile")
-COMPILE_OPTIONS = {"compile": {}, "compile_max": {"mode": "max-autotune"}, "patched_compile": {}}
+VARIANTS = ("eager", "eager_graph", "compile", "compile_max", "patched", "patched_graph", "patched_compile",
+            "patched_compile_max")
+COMPILE_OPTIONS = {"compile": {}, "compile_max": {"mode": "max-autotune"}, "patched_compile": {},
+                   "patched_compile_max": {"mode": "max-autotune"}}
 ROOM = 128  # positions behind the context, for steps of a round and those that warm up; caches stay multiples of 64 (chosen)
 ROUND_SECONDS = 0.1  # of the fastest variant: 100 steps of 1 ms, which the clock's steps do not matter for (chosen)
 MOST_ROUNDS = 40  # the interval shrinks with their square root (chosen)

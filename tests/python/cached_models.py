@@ -187,7 +187,13 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
     past = 0 if past_key_values is None else past_key_values.get_seq_length()
     keys = queries if past_key_values is None else sizes_of(past_key_values, queries, ("StaticLayer", "DynamicLayer"))[0]
     static = past_key_values is not None and past_key_values.is_compileable
-    if attention_mask is None and window is None and not static and (queries == 1 or keys == queries):
+    text = None  # of each token, where positions say so: several lie behind one another then
+    if attention_mask is None and past_key_values is None and position_ids is not None:
+        text = (torch.diff(position_ids, prepend=position_ids[:, :1] - 1, dim=-1) != 1).cumsum(-1)
+        if not config.captured and not text.any():
+            text = None
+    if (attention_mask is None and window is None and not static and text is None and not config.captured
+            and (queries == 1 or keys == queries)):
         return None
     device = inputs_embeds.device
     seen, at = torch.arange(keys, device=device)[None, :], torch.arange(queries, device=device)[:, None] + past
@@ -195,6 +201,8 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
     if window is not None:
         mask = mask & (seen > at - window)
     mask = mask[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
+    if text is not None:
+        mask = mask & (text[:, None, :, None] == text[:, None, None, :])
     if attention_mask is not None:
         mask = mask & nn.functional.pad(attention_mask.bool(), (0, keys - attention_mask.shape[1]))[:, None, None]
     return mask
@@ -349,10 +357,28 @@ class Model(nn.Module):
                                   past_key_values=past_key_values, position_ids=position_ids, **self.config.mask)
 
 
+class PositionedModel(Model):
+    """Takes positions, and makes them and its mask in its forward, as Llama has it."""
+
+    def forward(self, input_ids, attention_mask=None, position_ids=None, past_key_values=None, **kwargs):
+        hidden_states = self.embed_tokens(input_ids)
+        if position_ids is None:
+            past_seen_tokens = past_key_values.get_seq_length() if past_key_values is not None else 0
+            position_ids = torch.arange(hidden_states.shape[1], device=hidden_states.device) + past_seen_tokens
+            position_ids = position_ids.unsqueeze(0)
+        mask = create_causal_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=attention_mask,
+                                  past_key_values=past_key_values, position_ids=position_ids)
+        position_embeddings = self.rotary_emb(hidden_states, position_ids)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, position_embeddings=position_embeddings, attention_mask=mask,
+                                  past_key_values=past_key_values, position_ids=position_ids, **kwargs)
+        return self.norm(hidden_states)
+
+
 class CausalLM(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.config, self.model = config, Model(config)
+        self.config, self.model = config, (PositionedModel if config.positioned else Model)(config)
         self.lm_head = nn.Linear(WIDTH, 100, bias=False)
 
     def forward(self, input_ids, logits_to_keep=0, use_cache=None, **kwargs):
@@ -362,10 +388,11 @@ class CausalLM(nn.Module):
 
 def config(head_dim=64, **options):
     """bias: of queries, keys and values, as Qwen2 has; merged: they come from one product, gate and up from another, as in Phi-3;
-    sliding_window: of all layers, as in Mistral, but for full_layers; qk_norm: as Qwen3 has it; post_norms: as Gemma 2 does.
+    sliding_window: of all layers, as in Mistral, but for full_layers; captured: masks are made where they say nothing; positioned: see
+    PositionedModel; qk_norm: as Qwen3 has it; post_norms: as Gemma 2 does.
     """
     return types.SimpleNamespace(**{"num_hidden_layers": 2, "_attn_implementation": "sdpa", "is_causal": True, "mask": {},
-                                    "captured": False, "sliding_window": None, "full_layers": (), "bias": False, "merged": False, "qk_norm": False, "post_norms": False,
+                                    "captured": False, "positioned": False, "sliding_window": None, "full_layers": (), "bias": False, "merged": False, "qk_norm": False, "post_norms": False,
                                     "head_dim": head_dim, "scaling": head_dim ** -0.5, **options})
 
 

@@ -4,6 +4,7 @@
 Where values count, kernels are stood in for by their references; where launches count, by a made-up CUDA driver. Without
 PyTorch or a C++ compiler it is skipped (exit code 77)."""
 
+import ast
 import contextlib
 import copy
 import functools
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import unittest.mock
 
@@ -1150,6 +1152,67 @@ class AttentionTest(unittest.TestCase):
             function(*given[:3])[1].sum().backward()
         with self.assertRaisesRegex(RuntimeError, "12 queries and 8 keys"):
             function(given[0], *given[3:])[0].float().sum().backward()
+
+    def test_causal_texts_without_a_cache_are_computed_by_kernels_where_a_mask_is_made_that_says_nothing(self) -> None:
+        positions = {"none": None, "one text": torch.arange(12)[None].repeat(2, 1), "two": (torch.arange(12) % 7)[None].repeat(2, 1)}
+        for captured in (False, True):
+            for name, given in positions.items():
+                with self.subTest(name, captured=captured), Computed() as library, torch.no_grad():
+                    model, _ = self.attention(positioned=True, captured=captured)
+                    calls = [{}, {"position_ids": given}] if given is None else [{"position_ids": given}]
+                    got = [model(TOKENS, **named).logits for named in calls]
+                    served = given is None or name == "one text" and not captured
+                    self.assertEqual(library.calls, ["whole_prompt"] * 2 * len(calls) * served)
+                    ops().unpatch(model)
+                    self.close(torch.stack(got), torch.stack([model(TOKENS, **named).logits for named in calls]))
+        with Computed() as library, torch.no_grad():
+            model, _ = self.attention(positioned=True, captured=True)
+            padding = torch.ones(2, 12, dtype=torch.long)
+            padding[0, 7:] = 0
+            got = [model(TOKENS, attention_mask=padding).logits, model.model(TOKENS, None, positions["two"])]
+            self.assertEqual(library.calls, [])
+            ops().unpatch(model)
+            want = [model(TOKENS, attention_mask=padding).logits, model.model(TOKENS, None, positions["two"])]
+            self.assertTrue(all(map(torch.equal, got, want)))
+
+    def test_only_a_forward_that_counts_its_positions_is_known_to(self) -> None:
+        counts = ("position_ids = torch.arange(x.shape[1], device=x.device)",
+                  "cache_position: torch.Tensor = torch.arange(past, past + 5, device=x.device)\nposition_ids = cache_position[None]",
+                  "n = 0 if c is None else c.get_seq_length()\nposition_ids = (torch.arange(5) + n).unsqueeze(0)",
+                  "position_ids = torch.arange(5)[None, :]")
+        other = ("pass", "x = torch.arange(5)", "position_ids = x.cumsum(0)", "position_ids = torch.arange(5) * 2",
+                 "position_ids = torch.arange(0, 10, 2)", "position_ids = torch.arange(5)[order]", "position_ids = torch.arange(5).unsqueeze(1)",
+                 "position_ids = torch.arange(5) + offsets", "n = starts\nposition_ids = torch.arange(5) + n",
+                 "position_ids = torch.arange(5)\nposition_ids = position_ids % 3", "position_ids = torch.arange(5)\nposition_ids += 1 + x",
+                 "position_ids, y = pair", "for position_ids in x: pass", "position_ids = other.arange(5)",
+                 "position_ids = torch.arange(5)\nposition_ids[0] = 3", "(position_ids := torch.arange(5))",
+                 "position_ids = torch.arange(5)\nposition_ids.mul_(2)")
+        for wanted, bodies in ((True, counts), (False, other)):
+            for body in bodies:
+                with self.subTest(body):
+                    definition = ast.parse("def forward(self, position_ids=None):\n" + textwrap.indent(body, "    ")).body[0]
+                    self.assertIs(ops()._attention.counts_positions(definition), wanted)
+
+    @unittest.skipUnless(hasattr(torch.library, "register_autograd"), "this PyTorch has no operators that learn")
+    def test_under_torch_compile_a_model_that_counts_positions_learns_with_kernels(self) -> None:
+        model = cached_models.model(positioned=True, captured=True).model
+        want = self.gradients_of(model, TOKENS)
+        ops().patch(model, kinds=("attention",))
+        ops()._library.assumed = True
+        try:
+            torch._dynamo.reset()
+            with self.asked() as calls:
+                got = self.gradients_of(torch.compile(model, backend="aot_eager", fullgraph=True), TOKENS)
+        finally:
+            ops()._library.assumed = False
+        self.assertEqual(calls, ["whole_prompt"] * 2 + ["any_prompt_back"] * 2)
+        self.close(got, want)
+
+    @staticmethod
+    def gradients_of(model, tokens):
+        model.zero_grad(set_to_none=True)
+        model(tokens).float().square().mean().backward()
+        return [one.grad for one in model.parameters()]
 
     @contextlib.contextmanager
     def asked(self):
