@@ -26,10 +26,10 @@ wall time. A ratio is the geometric mean over the rounds, with Student's 95 % in
     patched_compile, patched_compile_max  with them under torch.compile, and in its mode max-autotune
 
 While a graph is captured or compiled, transformers makes a mask where it needs none else, so the plain model's prefill, and
-encoders, may be slower in a graph than called. A variant that cannot be measured is null, with a reason. OUT.json is written after every
-variant and round, so a run that is cut off loses nothing. --profile adds where the GPU's time of every variant goes, by name
-of kernel. Exit code 0: every part has a time of the plain and of the patched model, and the patched one's logits are no
-further off than --worse times those of the plain one.
+encoders, may be slower in a graph than called. A variant that cannot be measured is null, with a reason. OUT.json is
+written after every variant and round, so a run that is cut off loses nothing. --profile adds where the GPU's time of every
+variant goes, by name of kernel. Exit code 0: every part has a time of the plain and of the patched model, and the patched
+one's logits are no further off than --worse times those of the plain one.
 """
 import argparse
 import copy
