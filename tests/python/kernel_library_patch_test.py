@@ -1050,9 +1050,10 @@ class AttentionTest(unittest.TestCase):
         calls = self.compared(cached_models.DynamicCache)
         self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6 + ["whole_prompt"] * 2)
 
-    def trained(self, model):
+    def trained(self, model, call=lambda model: model(TOKENS).logits):
+        """Gradients of all weights."""
         model.zero_grad(set_to_none=True)
-        model(TOKENS).logits.float().square().mean().backward()
+        call(model).float().square().mean().backward()
         return [one.grad for one in model.parameters()]
 
     def test_gradients_are_computed_by_kernels_where_the_library_has_them(self) -> None:
@@ -1117,9 +1118,8 @@ class AttentionTest(unittest.TestCase):
 
         def learned(call):
             given = x.clone().requires_grad_()
-            layer.zero_grad(set_to_none=True)
-            call(given, position_embeddings=angles, attention_mask=None).float().square().mean().backward()
-            return [given.grad, *[one.grad for one in layer.parameters()]]
+            weights = self.trained(call, lambda call: call(given, position_embeddings=angles, attention_mask=None))
+            return [given.grad, *weights]
 
         want = learned(layer)
         ops().patch(model, kinds=("attention",))
@@ -1145,8 +1145,7 @@ class AttentionTest(unittest.TestCase):
     @unittest.skipUnless(hasattr(torch.library, "register_autograd"), "this PyTorch has no operators that learn")
     def test_a_gradient_that_no_operator_has_is_refused_and_not_zero(self) -> None:
         ops()._library.attention()
-        name = next(one.name for one in ops()._library.operators if one.name == "whole_prompt")
-        function = getattr(getattr(torch.ops, ops()._library.name), name)
+        function = getattr(torch.ops, ops()._library.name).whole_prompt
         given = [torch.randn(1, 2, keys, 64, dtype=torch.bfloat16, requires_grad=True) for keys in (12, 12, 12, 8, 8)]
         with self.assertRaisesRegex(RuntimeError, "asked for by another result than the first"):
             function(*given[:3])[1].sum().backward()
@@ -1186,7 +1185,9 @@ class AttentionTest(unittest.TestCase):
                  "position_ids = torch.arange(5)\nposition_ids = position_ids % 3", "position_ids = torch.arange(5)\nposition_ids += 1 + x",
                  "position_ids, y = pair", "for position_ids in x: pass", "position_ids = other.arange(5)",
                  "position_ids = torch.arange(5)\nposition_ids[0] = 3", "(position_ids := torch.arange(5))",
-                 "position_ids = torch.arange(5)\nposition_ids.mul_(2)")
+                 "position_ids = torch.arange(5)\nposition_ids.mul_(2)",
+                 "n = c.get_seq_length()\nn += starts\nposition_ids = torch.arange(5) + n",
+                 "position_ids = torch.arange(5)\nwith near() as position_ids: pass")
         for wanted, bodies in ((True, counts), (False, other)):
             for body in bodies:
                 with self.subTest(body):
@@ -1196,30 +1197,24 @@ class AttentionTest(unittest.TestCase):
     @unittest.skipUnless(hasattr(torch.library, "register_autograd"), "this PyTorch has no operators that learn")
     def test_under_torch_compile_a_model_that_counts_positions_learns_with_kernels(self) -> None:
         model = cached_models.model(positioned=True, captured=True).model
-        want = self.gradients_of(model, TOKENS)
+        want = self.trained(model, lambda model: model(TOKENS))
         ops().patch(model, kinds=("attention",))
         ops()._library.assumed = True
         try:
             torch._dynamo.reset()
             with self.asked() as calls:
-                got = self.gradients_of(torch.compile(model, backend="aot_eager", fullgraph=True), TOKENS)
+                got = self.trained(torch.compile(model, backend="aot_eager", fullgraph=True), lambda model: model(TOKENS))
         finally:
             ops()._library.assumed = False
         self.assertEqual(calls, ["whole_prompt"] * 2 + ["any_prompt_back"] * 2)
         self.close(got, want)
 
-    @staticmethod
-    def gradients_of(model, tokens):
-        model.zero_grad(set_to_none=True)
-        model(tokens).float().square().mean().backward()
-        return [one.grad for one in model.parameters()]
-
     @contextlib.contextmanager
     def asked(self):
         """Names of operators that the dispatcher is asked for, in their order."""
-        calls, every = [], [one for one in ops()._library.operators]
+        calls = []
         with contextlib.ExitStack() as stack:
-            for one in every:
+            for one in ops()._library.operators:
                 def reference(operator=one, own=one.reference):
                     calls.append(operator.name)
                     return own()
