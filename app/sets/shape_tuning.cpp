@@ -25,8 +25,12 @@ namespace {
 // of one shape are points next to each other).
 constexpr std::size_t kKeptOfShape = 3, kTakenOfNeighbour = 2;
 constexpr std::size_t kNeighbours = 3;
-// Of seeds: one a shape from here on, and one for each that goes on.
-constexpr std::uint64_t kShapeStream = 100, kAgainStream = kShapeStream + kMaxSetShapes;
+// Of seeds: one a shape from here on, one for each that goes on, and one for each that has nothing yet.
+constexpr std::uint64_t kShapeStream = 100, kAgainStream = kShapeStream + kMaxSetShapes,
+                        kRescueStream = kAgainStream + kMaxSetShapes;
+// Of a search without a limit of time for a shape that has nothing yet: evaluations for each start and each neighbour's
+// point (chosen: points of the search itself come between them).
+constexpr std::size_t kRescueTries = 2;
 // A shape that can gain no more leaves the rest of its share to the others: half of what a set may be behind the best
 // known points (core/sets/set_choice.h).
 constexpr double kLeastGain = 0.01;
@@ -58,8 +62,9 @@ class ShapeTuning {
   TunedShapes tune_all() {
     tuned_.shapes = timed_shapes(run_);
     leaders_.resize(tuned_.shapes.size());
-    tune_each(tuning_order(tuned_.shapes), false);
-    tune_each(unfinished(), true);
+    tune_each(tuning_order(tuned_.shapes), Turn::first);
+    tune_each(lost(), Turn::rescue);
+    tune_each(unfinished(), Turn::again);
     refuse_lost_shapes();
     return std::move(tuned_);
   }
@@ -69,6 +74,8 @@ class ShapeTuning {
     std::size_t shape;
     double gain;  ///< what it may still gain at most; 1: not known
   };
+  /// Of a shape: its share of the budgets; what others passed with, in any time, as nothing passed yet; what is left.
+  enum class Turn : std::uint8_t { first, rescue, again };
 
   /// Where it takes more memory than there is, say: no set has a kernel for it, and no shape drawn beside it passes.
   void refuse_lost_shapes() const {
@@ -80,13 +87,22 @@ class ShapeTuning {
              tuned_.shapes[i].name, failures_.at(i));
   }
 
-  void tune_each(const std::vector<std::size_t>& order, bool again) {
-    unfinished_.clear();
+  void tune_each(const std::vector<std::size_t>& order, Turn turn) {
+    if (turn != Turn::rescue) unfinished_.clear();
     for (std::size_t i = 0; i < order.size() && !stop_.load(); ++i) {
       const std::size_t left = order.size() - i;
-      if (again && !worth_a_search(budgets_, tuned_.spent, spent_)) return;
-      tune(order[i], fmt::format("{}/{}", i + 1, order.size()), left, again);
+      if (turn == Turn::again && !worth_a_search(budgets_, tuned_.spent, spent_)) return;
+      tune(order[i], fmt::format("{}/{}", i + 1, order.size()), left, turn);
     }
+  }
+
+  /// Shapes on which nothing passed while others have kernels: their share of the time may have been over at once.
+  [[nodiscard]] std::vector<std::size_t> lost() const {
+    std::vector<std::size_t> shapes;
+    if (std::ranges::all_of(leaders_, &std::vector<Candidate>::empty)) return shapes;
+    for (std::size_t i = 0; i < leaders_.size(); ++i)
+      if (leaders_[i].empty()) shapes.push_back(i);
+    return shapes;
   }
 
   /// Shapes that used up their share while others left some of theirs, the one with the most to gain first.
@@ -98,9 +114,9 @@ class ShapeTuning {
     return order;
   }
 
-  void tune(std::size_t index, const std::string& number, std::size_t left, bool again) {
+  void tune(std::size_t index, const std::string& number, std::size_t left, Turn turn) {
     const auto began = std::chrono::steady_clock::now();
-    const SearchRun search = part(index, left, again);
+    const SearchRun search = part(index, left, turn);
     const SearchOutcome outcome = run_search(search, config_, store_, stop_);
     spent_ += std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
     const agent::LoopResult& loop = outcome.loop;
@@ -112,22 +128,30 @@ class ShapeTuning {
     if (loop.stop_reason != search.when_exhausted) tuned_.stop_reason = loop.stop_reason;
     const agent::Progress& progress = loop.progress;
     const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
-    if (loop.stop_reason.ends_with(" budget") && !all_tried)
+    if (turn != Turn::rescue && loop.stop_reason.ends_with(" budget") && !all_tried)
       unfinished_.push_back({index, progress.gain ? progress.gain->high : 1});
     tell(index, number, outcome, earlier_text(search.earlier));
   }
 
-  [[nodiscard]] SearchRun part(std::size_t index, std::size_t left, bool again) {
+  [[nodiscard]] static std::uint64_t stream_of(Turn turn) {
+    return turn == Turn::first ? kShapeStream : turn == Turn::again ? kAgainStream : kRescueStream;
+  }
+
+  [[nodiscard]] SearchRun part(std::size_t index, std::size_t left, Turn turn) {
     SearchRun part = run_;
     const Workload& shape = tuned_.shapes[index];
     part.problem = problem_of(*run_.problem, shape);
     part.budgets = share_of(budgets_, left, tuned_.spent, spent_);
     if (tuned_.shapes.size() > 1 && !part.budgets.least_gain) part.budgets.least_gain = kLeastGain;
-    part.seed = agent::derive_seed(run_.seed, (again ? kAgainStream : kShapeStream) + index);
+    part.seed = agent::derive_seed(run_.seed, stream_of(turn) + index);
     add_neighbours(index, part.first_points);
+    if (turn == Turn::rescue) {
+      part.budgets.max_wall.reset();
+      part.budgets.max_evaluations = kRescueTries * (run_.templates.size() + part.first_points.size());
+    }
     part.earlier = answers_.earlier(shape, run_.earlier);
     part.failed = answers_.failed();
-    if (again) part.known = answers_.known(shape);
+    if (turn != Turn::first) part.known = answers_.known(shape);
     part.set = SetPart{.set = set_, .role = "shape"};
     part.per_shape.reset();
     part.confirm = false;

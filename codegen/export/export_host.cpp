@@ -20,7 +20,6 @@ namespace {
 
 constexpr LaunchStyle kStyle{.space = "ak_launch", .stream = "call->stream"};
 constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as their own allocation has
-constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
 constexpr std::int64_t kMaxShared = 1 << 20, kMaxCluster = 16;
 

@@ -61,6 +61,7 @@ void MemberPlan::read_conditions(bool takes_every_shape) {
     else
       device_constraints_.push_back(whole);
   }
+  if (!takes_every_shape) add_grid_limits(conditions);
   std::vector<std::string> launches;
   bool always = takes_every_shape;
   for (const LaunchPlanEntry& launch : plan_.launches) {
@@ -69,6 +70,19 @@ void MemberPlan::read_conditions(bool takes_every_shape) {
   }
   if (!always) conditions.push_back(fmt::format("({})", fmt::join(launches, " or ")));
   takes_ = fmt::format("{}", fmt::join(conditions, " and "));
+}
+
+/// The dimensions y and z of a grid are small: a row in each is too much for many rows.
+void MemberPlan::add_grid_limits(std::vector<std::string>& conditions) const {
+  for (const LaunchPlanEntry& launch : plan_.launches) {
+    if (launch.loop) continue;  // its variable has no value yet
+    for (std::size_t i = 1; i < launch.grid.size(); ++i) {
+      const Expression blocks = parsed(inlined(launch.grid[i]));
+      if (!asks_for_sizes(blocks)) continue;
+      const std::string unless = launch.when ? fmt::format("not ({}) or ", inlined(*launch.when)) : "";
+      conditions.push_back(fmt::format("({}{} <= {})", unless, blocks.text(), kMaxGrid[i]));
+    }
+  }
 }
 
 bool MemberPlan::asks_for_sizes(const Expression& inlined) const {

@@ -42,6 +42,7 @@ class MemberPlan {
  private:
   void read_names();
   void read_conditions(bool takes_every_shape);
+  void add_grid_limits(std::vector<std::string>& conditions) const;
   [[nodiscard]] bool asks_for_sizes(const Expression& inlined) const;
   [[nodiscard]] std::string inlined(const Expression& expression) const;
   [[nodiscard]] std::string named(const Expression& expression) const;

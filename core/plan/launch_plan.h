@@ -62,6 +62,10 @@ struct LoopPlan {
   Expression low, high;  ///< low <= variable < high
 };
 
+/// Blocks of a grid, by dimension: the same for every compute capability since 7.5 (CUDA C++ Programming Guide, technical
+/// specifications).
+inline constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535};
+
 struct LaunchPlanEntry {
   std::string kernel;                            ///< C++ name expression (nvrtcAddNameExpression)
   std::vector<Expression> grid, block, cluster;  ///< 1 to 3 entries; cluster may be empty

@@ -14,8 +14,7 @@ namespace ak {
 namespace {
 
 // CUDA C++ Programming Guide, technical specifications: the same for every compute capability since 7.5.
-constexpr std::int64_t kMaxGrid[3] = {2147483647, 65535, 65535};
-constexpr std::int64_t kMaxBlock[3] = {1024, 1024, 64};
+constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
 constexpr std::int64_t kMaxThreadsPerBlock = 1024;
 constexpr std::int64_t kMaxClusterBlocks = 16;  // non-portable maximum, Hopper and later
 // Ours: far above any honest plan, small enough that a hostile one cannot exhaust the harness.
@@ -45,7 +44,7 @@ bool is_true(const Expression& expression, const Environment& environment, const
 
 std::array<std::uint32_t, 3> dimensions(const std::vector<Expression>& expressions,
                                         const Environment& environment, const std::string& field,
-                                        const std::int64_t (&limits)[3]) {
+                                        const std::array<std::int64_t, 3>& limits) {
   std::array<std::uint32_t, 3> result{1, 1, 1};
   for (std::size_t i = 0; i < expressions.size(); ++i) {
     const std::string name = fmt::format("{}[{}]", field, i);
@@ -136,8 +135,8 @@ ResolvedLaunch resolve_launch(const LaunchPlanEntry& entry, const LaunchPlan& pl
     throw ResolveFailure{
         fmt::format("{}.block has {} threads, at most {} are possible", field, threads, kMaxThreadsPerBlock)};
   }
-  const std::int64_t cluster_limits[3] = {kMaxClusterBlocks, kMaxClusterBlocks, kMaxClusterBlocks};
-  launch.cluster = dimensions(entry.cluster, environment, field + ".cluster", cluster_limits);
+  launch.cluster = dimensions(entry.cluster, environment, field + ".cluster",
+                              {kMaxClusterBlocks, kMaxClusterBlocks, kMaxClusterBlocks});
   const std::int64_t cluster = std::int64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
   if (cluster > kMaxClusterBlocks) {
     throw ResolveFailure{

@@ -325,13 +325,15 @@ class TrainWork:
 
     def step(self, model):
         def run():
-            with torch.enable_grad():
-                made = self._family.logits(model, self._tokens)
-                if self._seed is None:
-                    self._seed = torch.randn(made.shape, device=made.device).to(made.dtype)
-                made.backward(self._seed)
-            for one in model.parameters():
-                one.grad = None
+            try:
+                with torch.enable_grad():
+                    made = self._family.logits(model, self._tokens)
+                    if self._seed is None:
+                        self._seed = torch.randn(made.shape, device=made.device).to(made.dtype)
+                    made.backward(self._seed)
+            finally:  # of a step that is cut off, too: they may be a CUDA graph's, which another step overwrites
+                for one in model.parameters():
+                    one.grad = None
 
         return run
 

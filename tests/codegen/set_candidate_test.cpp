@@ -234,6 +234,19 @@ TEST_CASE("what a member says of sizes keeps it from shapes that it does not tak
   require_builds(*softmax, candidate);
 }
 
+TEST_CASE("a member whose grid has no room for a shape's rows leaves it to the fallback") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate tall = written(
+      R"({"launches": [{"kernel": "rows", "grid": ["N // 64 + 1", "M"], "block": [64], "args": ["x", "y"]}]})",
+      "__global__ void rows(const scalar_t* x, scalar_t* y) {}\n");
+  codegen::KernelSet set = set_of({tall, point_of(*softmax, "softmax_online.cu")}, split_at("M", 1'000'000));
+  set.members.front().takes_every_shape = false;
+  const Candidate candidate = made(*softmax, set);
+  CHECK(resolved(*softmax, candidate, {{"M", 65535}, {"N", 8}}).launches.at(0).kernel == "member_1::rows");
+  CHECK(resolved(*softmax, candidate, {{"M", 65536}, {"N", 8}}).launches.at(0).kernel ==
+        "member_2::softmax_online");
+}
+
 TEST_CASE("what every member refuses the set refuses, by the constraint of its fallback") {
   const auto softmax = problem_of("softmax", "float32");
   const auto picky = [](int divisor) {

@@ -160,6 +160,19 @@ TEST_CASE("the shapes of a set share what their searches found: what does not bu
   CHECK_THAT(made.err, Catch::Contains("after 3 answers of 1 device and 1 shape"));
 }
 
+TEST_CASE("a shape whose share ends before anything passes is given what passed on others") {
+  SetSandbox box;
+  std::string source = kTemplate;
+  source.insert(source.find("  y[i] = sum + 1;"), "#if AK_SLOW\n  if (n > 30000) sum += 1;\n#endif\n");
+  std::ofstream(box.problem() / "add.cu") << source;
+  box.evaluations = "4";  // of each shape the start, and of one of the others a second point
+  const ProgramResult made = box.make({"--per-shape"});
+  INFO(made.out << made.err);
+  CHECK(made.exit_code == 0);
+  CHECK_THAT(made.err, Catch::Contains("n40000: nothing passed"));
+  CHECK_THAT(made.out, Catch::Contains("every shape -> member 1: add.cu SLOW=0"));
+}
+
 TEST_CASE("the same seed makes the same set") {
   SetSandbox one, other;
   REQUIRE(one.make({"--per-shape", "--quiet"}).exit_code == 0);
