@@ -181,6 +181,14 @@ def sizes_of(cache, queries, names):
     return layers[0].get_mask_sizes(queries)
 
 
+def sdpa_mask(seen, at, window=None):
+    """True where positions see others that are not behind them, and less than a window away."""
+    return seen <= at if window is None else (seen <= at) & (seen > at - window)
+
+
+ALL_MASK_ATTENTION_FUNCTIONS = AttentionFunctions(sdpa=sdpa_mask)
+
+
 def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, position_ids=None, window=None):
     """True where a query sees a key; None where is_causal says it."""
     queries = inputs_embeds.shape[1]
@@ -192,15 +200,13 @@ def create_causal_mask(config, inputs_embeds, attention_mask, past_key_values, p
         text = (torch.diff(position_ids, prepend=position_ids[:, :1] - 1, dim=-1) != 1).cumsum(-1)
         if not config.captured and not text.any():
             text = None
-    if (attention_mask is None and window is None and not static and text is None and not config.captured
-            and (queries == 1 or keys == queries)):
+    function = ALL_MASK_ATTENTION_FUNCTIONS[config._attn_implementation]
+    if (function is sdpa_mask and attention_mask is None and window is None and not static and text is None
+            and not config.captured and not torch.jit.is_tracing() and (queries == 1 or keys == queries)):
         return None
     device = inputs_embeds.device
     seen, at = torch.arange(keys, device=device)[None, :], torch.arange(queries, device=device)[:, None] + past
-    mask = seen <= at
-    if window is not None:
-        mask = mask & (seen > at - window)
-    mask = mask[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
+    mask = function(seen, at, window)[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
     if text is not None:
         mask = mask & (text[:, None, :, None] == text[:, None, None, :])
     if attention_mask is not None:
@@ -219,7 +225,7 @@ def create_sliding_window_causal_mask(config, inputs_embeds, attention_mask, pas
         return None
     device = inputs_embeds.device
     seen, at = torch.arange(keys, device=device)[None, :] + first, torch.arange(queries, device=device)[:, None] + past
-    mask = (seen <= at) & (seen > at - config.sliding_window)
+    mask = ALL_MASK_ATTENTION_FUNCTIONS[config._attn_implementation](seen, at, config.sliding_window)
     return mask[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
 
 
@@ -360,7 +366,7 @@ class Model(nn.Module):
 class PositionedModel(Model):
     """Takes positions, and makes them and its mask in its forward, as Llama has it."""
 
-    def forward(self, input_ids, attention_mask=None, position_ids=None, past_key_values=None, **kwargs):
+    def forward(self, input_ids, attention_mask=None, position_ids=None, past_key_values=None, use_cache=None, **kwargs):
         hidden_states = self.embed_tokens(input_ids)
         if position_ids is None:
             past_seen_tokens = past_key_values.get_seq_length() if past_key_values is not None else 0
