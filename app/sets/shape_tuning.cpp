@@ -74,7 +74,8 @@ class ShapeTuning {
     std::size_t shape;
     double gain;  ///< what it may still gain at most; 1: not known
   };
-  /// Of a shape: its share of the budgets; what others passed with, in any time, as nothing passed yet; what is left.
+  /// Of a shape: its share of the budgets; where nothing passed, what others passed with, in the time of the whole set; what
+  /// is left.
   enum class Turn : std::uint8_t { first, rescue, again };
 
   /// Where it takes more memory than there is, say: no set has a kernel for it, and no shape drawn beside it passes.
@@ -92,6 +93,7 @@ class ShapeTuning {
     for (std::size_t i = 0; i < order.size() && !stop_.load(); ++i) {
       const std::size_t left = order.size() - i;
       if (turn == Turn::again && !worth_a_search(budgets_, tuned_.spent, spent_)) return;
+      if (turn == Turn::rescue && run_.budgets.max_wall && spent_ >= *run_.budgets.max_wall) return;
       tune(order[i], fmt::format("{}/{}", i + 1, order.size()), left, turn);
     }
   }
@@ -125,7 +127,8 @@ class ShapeTuning {
     for (const agent::Leader& leader : loop.leaders)
       if (leaders_[index].size() < kKeptOfShape) leaders_[index].push_back(leader.candidate);
     for (const Candidate& candidate : leaders_[index]) keep(candidate);
-    if (loop.stop_reason != search.when_exhausted) tuned_.stop_reason = loop.stop_reason;
+    if (turn != Turn::rescue && loop.stop_reason != search.when_exhausted)
+      tuned_.stop_reason = loop.stop_reason;
     const agent::Progress& progress = loop.progress;
     const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
     if (turn != Turn::rescue && loop.stop_reason.ends_with(" budget") && !all_tried)
@@ -147,7 +150,8 @@ class ShapeTuning {
     add_neighbours(index, part.first_points);
     if (turn == Turn::rescue) {
       part.budgets.max_wall.reset();
-      part.budgets.max_evaluations = kRescueTries * (run_.templates.size() + part.first_points.size());
+      part.budgets.max_evaluations =
+          kRescueTries * std::max<std::size_t>(1, run_.templates.size() + part.first_points.size());
     }
     part.earlier = answers_.earlier(shape, run_.earlier);
     part.failed = answers_.failed();

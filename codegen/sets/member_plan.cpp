@@ -80,7 +80,8 @@ void MemberPlan::add_grid_limits(std::vector<std::string>& conditions) const {
       const Expression blocks = parsed(inlined(launch.grid[i]));
       if (!asks_for_sizes(blocks)) continue;
       const std::string unless = launch.when ? fmt::format("not ({}) or ", inlined(*launch.when)) : "";
-      conditions.push_back(fmt::format("({}{} <= {})", unless, blocks.text(), kMaxGrid[i]));
+      const std::string limit = fmt::format("({}({}) <= {})", unless, blocks.text(), kMaxGrid[i]);
+      if (std::ranges::find(conditions, limit) == conditions.end()) conditions.push_back(limit);
     }
   }
 }

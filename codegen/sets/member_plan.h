@@ -19,7 +19,7 @@ inline constexpr const char* kMemberName = "MEMBER";
 /// unique, asked for only where MEMBER is this one. Throws JsonInputError where an expression would be too long.
 class MemberPlan {
  public:
-  /// @param takes_every_shape false: that one of its launches happens is a condition of being asked
+  /// @param takes_every_shape false: that one of its launches happens, and its grid has room, is a condition of being asked
   MemberPlan(const ProblemInstance& problem, const Candidate& member, const MemberText& text,
              std::size_t number, bool takes_every_shape);
 

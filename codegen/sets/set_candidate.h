@@ -15,8 +15,9 @@
 namespace ak::codegen {
 
 struct SetMember {
-  Candidate candidate;            ///< at its point
-  bool takes_every_shape = true;  ///< false: there are shapes for which none of its launches happens
+  Candidate candidate;  ///< at its point
+  bool takes_every_shape =
+      true;  ///< false: of some shapes none of its launches happens, or a grid has no room
 };
 
 /// Tuned points, also of several templates, and the rule that picks one from the shape.

@@ -27,6 +27,12 @@ Numbers packed(const Numbers& shape) {
   return {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
 }
 
+/// Of a tensor of batches x heads x lines x elements.
+Numbers strides(const AttentionTask& task, const Numbers& shape) {
+  if (!task.by_tokens) return packed(shape);
+  return {shape[1] * shape[2] * shape[3], shape[3], shape[1] * shape[3], 1};
+}
+
 struct Pointwise {
   cudnnPointwiseMode_t mode;
   const CudnnDescriptor *x = nullptr, *b = nullptr, *condition = nullptr;
@@ -46,14 +52,15 @@ class Builder {
 
   void attention() {
     const Numbers q{task_.batches, task_.heads, task_.queries, task_.head_dim};
-    const Numbers k{task_.batches, task_.key_heads, task_.keys, task_.head_dim}, k_strides = packed(k);
+    const Numbers k{task_.batches, task_.key_heads, task_.keys, task_.head_dim};
+    const Numbers q_strides = strides(task_, q), k_strides = strides(task_, k);
     const Numbers turned{k[0], k[1], k[3], k[2]};
     Tensor scores = between(scores_);
-    matmul(tensor(kQ, io_, q, packed(q)),
+    matmul(tensor(kQ, io_, q, q_strides),
            tensor(kK, io_, turned, {k_strides[0], k_strides[1], k_strides[3], k_strides[2]}), scores);
     Tensor scaled = pointwise({.mode = CUDNN_POINTWISE_MUL, .x = &scores, .b = &by_value(kScale)});
     Tensor probabilities = softmax(task_.causal ? causal(scaled) : scaled);
-    matmul(probabilities, tensor(kV, io_, k, k_strides), tensor(kO, io_, q, packed(q)));
+    matmul(probabilities, tensor(kV, io_, k, k_strides), tensor(kO, io_, q, q_strides));
   }
 
   std::deque<CudnnDescriptor> parts;  ///< a deque: they stay where they are

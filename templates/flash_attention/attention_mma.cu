@@ -107,6 +107,12 @@ constexpr bool VARYING = true;
 constexpr bool VARYING = false;
 #endif
 
+#ifdef AK_LAYOUT_TOKENS
+constexpr bool TOKENS = true;
+#else
+constexpr bool TOKENS = false;
+#endif
+
 #ifdef AK_DTYPE_FLOAT8_E4M3FN
 constexpr bool FP8 = true;
 using result_t = __nv_bfloat16;
@@ -175,8 +181,8 @@ struct Shape {
   int batches, heads, key_heads, queries, keys;  // queries and keys of a batch; of all where lengths vary
 };
 
-// A tile of queries of one head. Lines of a head are a pitch apart: heads lie within a token where lengths vary, else
-// tokens within a head.
+// A tile of queries of one head. Lines of a head are a pitch apart: heads lie within a token where lengths vary and in the
+// layout of tokens, else tokens within a head.
 struct Place {
   bool exists = true;
   int head, first_query;  // of its batch
@@ -198,13 +204,20 @@ __device__ __forceinline__ Place place_of_batch(const Shape& shape) {
   at.head = head - batch * shape.heads;
   at.first_query = (tiles - 1 - within / width) * BM;
   at.seen = {shape.queries, shape.keys};
-  at.q_pitch = at.k_pitch = D;
   at.lse = static_cast<long long>(head) * shape.queries + at.first_query;
-  at.q = at.lse * D;
-  const int key_head = batch * shape.key_heads + at.head / (shape.heads / shape.key_heads);
-  at.k = static_cast<long long>(key_head) * shape.keys * D;
-  at.values = static_cast<long long>(key_head) * D * ak::value_pitch(shape.keys);
-  at.key_head = key_head - batch * shape.key_heads;
+  at.key_head = at.head / (shape.heads / shape.key_heads);
+  const long long key_head = static_cast<long long>(batch) * shape.key_heads + at.key_head;
+  at.values = key_head * D * ak::value_pitch(shape.keys);
+  if constexpr (TOKENS) {
+    at.q_pitch = shape.heads * D;
+    at.k_pitch = shape.key_heads * D;
+    at.q = (static_cast<long long>(batch) * shape.queries + at.first_query) * at.q_pitch + at.head * D;
+    at.k = static_cast<long long>(batch) * shape.keys * at.k_pitch + at.key_head * D;
+  } else {
+    at.q_pitch = at.k_pitch = D;
+    at.q = at.lse * D;
+    at.k = key_head * shape.keys * D;
+  }
   return at;
 }
 // The heads of a tile are neighbours.
@@ -512,8 +525,9 @@ __global__ void __launch_bounds__(256) transpose_values(const scalar_t* v, scala
 }
 
 // q, residual, o: [batches][heads][queries][D]; k, v: [batches][key_heads][keys][D]; slopes, sinks: [heads]; lse:
-// [batches][heads][queries]. Of varying lengths: [queries][heads][D], [keys][key_heads][D], [heads][queries]. Of fp8 v
-// is what transpose_values() leaves; q_scale: [heads]; k_scale, v_scale: [key_heads].
+// [batches][heads][queries]. Of varying lengths: [queries][heads][D], [keys][key_heads][D], [heads][queries]. In the
+// layout of tokens: [batches][queries][heads][D], [batches][keys][key_heads][D]. Of fp8 v is what transpose_values()
+// leaves; q_scale: [heads]; k_scale, v_scale: [key_heads].
 __global__ void __launch_bounds__(THREADS)
     attention_mma(const scalar_t* __restrict__ q, const scalar_t* __restrict__ k, const scalar_t* __restrict__ v,
                   const float* __restrict__ slopes, const float* __restrict__ sinks,
@@ -529,7 +543,8 @@ __global__ void __launch_bounds__(THREADS)
   if (!at.exists) return;
   const Seen& seen = at.seen;
   const int first_query = at.first_query, query = first_query + warp_line + lane / 4;
-  const int q_pitch = VARYING ? at.q_pitch : D, k_pitch = VARYING ? at.k_pitch : D;  // D is known when compiled
+  constexpr bool BY_TOKENS = VARYING || TOKENS;
+  const int q_pitch = BY_TOKENS ? at.q_pitch : D, k_pitch = BY_TOKENS ? at.k_pitch : D;  // D is known when compiled
   const Walk walk{k + at.k, v + (FP8 ? at.values : at.k), shared + BM * RESULT_LINE,
                   seen.tiles<BN>(first_query, first_query + BM - 1), seen.keys, k_pitch};
 

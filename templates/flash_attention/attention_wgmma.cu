@@ -38,6 +38,7 @@
   "let": {
     "FP8": "dtype == 'float8_e4m3fn'",
     "SAME": "lengths == 'same'",
+    "TOKENS": "layout == 'tokens'",
     "BM": "CONSUMERS * 64",
     "TILES": "(ceil_div(S, BM) * B if SAME else S // BM + B) * H",
     "KEYS": "BN * round_up(D * sizeof_k, 128)",
@@ -69,15 +70,31 @@
     {"name": "map_o_of_fp8", "tensor": "o", "dtype": "bfloat16", "swizzle": "128B",
      "dims": ["D", "S", "B * H if SAME else H"],
      "strides_bytes": ["sizeof_o * D * (1 if SAME else H)", "sizeof_o * D * (S if SAME else 1)"],
-     "box": [64, 64, 1]}
+     "box": [64, 64, 1]},
+    {"name": "map_q_by_tokens", "tensor": "q", "dtype": "dtype", "swizzle": "128B", "dims": ["D", "S", "H", "B"],
+     "strides_bytes": ["sizeof_q * D * H", "sizeof_q * D", "sizeof_q * D * H * S"], "box": ["128 // sizeof_q", 64, 1, 1]},
+    {"name": "map_k_by_tokens", "tensor": "k", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["D", "T", "G", "B"], "strides_bytes": ["sizeof_k * D * G", "sizeof_k * D", "sizeof_k * D * G * T"],
+     "box": ["128 // sizeof_k", "BN", 1, 1]},
+    {"name": "map_v_by_tokens", "tensor": "v", "dtype": "dtype", "swizzle": "128B", "l2_promotion": "128B",
+     "dims": ["D", "T", "G", "B"], "strides_bytes": ["sizeof_v * D * G", "sizeof_v * D", "sizeof_v * D * G * T"],
+     "box": [64, "BN", 1, 1]},
+    {"name": "map_o_by_tokens", "tensor": "o", "dtype": "dtype", "swizzle": "128B", "dims": ["D", "S", "H", "B"],
+     "strides_bytes": ["sizeof_o * D * H", "sizeof_o * D", "sizeof_o * D * H * S"], "box": [64, 64, 1, 1]}
   ],
   "launches": [
     {"kernel": "transpose_values", "grid": ["ceil_div(T, 128)", "D // 32", "B * G"], "block": [256], "when": "FP8",
      "args": ["v", "values", {"i32": "T"}]},
     {"kernel": "attention_wgmma", "grid": ["min(TILES, SM_COUNT) if PERSISTENT else TILES"],
-     "block": ["(CONSUMERS + 1) * 128"], "shared_bytes": "SHARED + TABLE", "when": "not FP8",
+     "block": ["(CONSUMERS + 1) * 128"], "shared_bytes": "SHARED + TABLE", "when": "not FP8 and not TOKENS",
      "args": ["map_q", "map_k", "map_v", "map_o", {"optional": "slopes"}, {"optional": "sinks"},
               {"optional": "residual"}, {"optional": "q_offsets"}, {"optional": "k_offsets"}, {"optional": "q_scale"},
+              {"optional": "k_scale"}, {"optional": "v_scale"}, "o", "lse", {"i32": "B"}, {"i32": "H"}, {"i32": "G"},
+              {"i32": "S"}, {"i32": "T"}]},
+    {"kernel": "attention_wgmma", "grid": ["min(TILES, SM_COUNT) if PERSISTENT else TILES"],
+     "block": ["(CONSUMERS + 1) * 128"], "shared_bytes": "SHARED + TABLE", "when": "TOKENS",
+     "args": ["map_q_by_tokens", "map_k_by_tokens", "map_v_by_tokens", "map_o_by_tokens", {"optional": "slopes"},
+              {"optional": "sinks"}, {"optional": "residual"}, {"optional": "q_offsets"}, {"optional": "k_offsets"}, {"optional": "q_scale"},
               {"optional": "k_scale"}, {"optional": "v_scale"}, "o", "lse", {"i32": "B"}, {"i32": "H"}, {"i32": "G"},
               {"i32": "S"}, {"i32": "T"}]},
     {"kernel": "attention_wgmma", "grid": ["min(TILES, SM_COUNT) if PERSISTENT else TILES"],
@@ -167,6 +184,12 @@ constexpr bool VARYING = true;
 constexpr bool VARYING = false;
 #endif
 
+#ifdef AK_LAYOUT_TOKENS
+constexpr bool TOKENS = true;
+#else
+constexpr bool TOKENS = false;
+#endif
+
 #ifdef AK_DTYPE_FLOAT8_E4M3FN
 constexpr bool FP8 = true;
 using result_t = __nv_bfloat16;
@@ -243,6 +266,7 @@ struct Tile {
   Seen seen = {0, 0};     // of its batch
   ak::KeyTiles keys = {0, 0};
   int q_line = 0, k_line = 0, q_plane = 0, k_plane = 0;  // coordinates of its batch and head in the tensors
+  int batch = 0;  // in the layout of tokens another coordinate, else part of the planes
 
   __device__ Tile(const Shape& shape, int round) {
     const int place = round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x, index = round * gridDim.x + place;
@@ -259,8 +283,9 @@ struct Tile {
       const int width = min(group, heads - section * group);
       row = (per_head - 1 - within / width) * BM;
       q_plane = section * group + within % width;
-      k_plane = q_plane / share;
       head = q_plane % shape.heads;
+      if constexpr (TOKENS) batch = q_plane / shape.heads, q_plane = head;
+      k_plane = q_plane / share;
       seen = {shape.queries, shape.keys};
     }
     keys = seen.tiles<BN, 1>(row, row + BM - 1);
@@ -314,18 +339,27 @@ struct Shared {
 
 // ---- moving data
 
-__device__ __forceinline__ void fetch_keys(u32 to, const CUtensorMap* map, int row, int plane, u32 full) {
+// A panel of lines of a tile's batch and head.
+__device__ __forceinline__ void fetch(u32 to, const CUtensorMap* map, u32 full, int column, int line, int plane,
+                                      int batch) {
+  if constexpr (TOKENS) {
+    ak::tma_load(to, map, full, column, line, plane, batch);
+  } else {
+    ak::tma_load(to, map, full, column, line, plane);
+  }
+}
+__device__ __forceinline__ void fetch_keys(u32 to, const CUtensorMap* map, int row, const Tile& tile, u32 full) {
   ak::barrier_expect(full, K_BYTES);
 #pragma unroll 1  // the movers have 32 or 40 registers
   for (int panel = 0; panel < PANELS; ++panel)
-    ak::tma_load(to + panel * K_PANEL, map, full, panel * PER_LINE, row, plane);
+    fetch(to + panel * K_PANEL, map, full, panel * PER_LINE, row, tile.k_plane, tile.batch);
 }
-__device__ __forceinline__ void fetch_values(u32 to, const CUtensorMap* map, int row, int plane, u32 full) {
+__device__ __forceinline__ void fetch_values(u32 to, const CUtensorMap* map, int row, const Tile& tile, u32 full) {
   ak::barrier_expect(full, V_BYTES);
 #pragma unroll 1
   for (int panel = 0; panel < VALUE_PANELS; ++panel) {
     const int across = panel * PER_LINE;
-    ak::tma_load(to + panel * V_PANEL, map, full, FP8 ? row + across : across, FP8 ? 0 : row, plane);
+    fetch(to + panel * V_PANEL, map, full, FP8 ? row + across : across, FP8 ? 0 : row, tile.k_plane, tile.batch);
   }
 }
 
@@ -356,19 +390,19 @@ __device__ __forceinline__ void fetch_all(const CUtensorMap* map_q, const CUtens
     if (!tile.exists) continue;
     for (int step = tile.keys.end - 1; step >= tile.keys.begin; --step) {
       ak::barrier_wait(shared.keys_empty + ring.stage * 8, ring.parity ^ 1);
-      fetch_keys(shared.keys + ring.stage * K_BYTES, map_k, tile.k_line + step * BN, tile.k_plane,
+      fetch_keys(shared.keys + ring.stage * K_BYTES, map_k, tile.k_line + step * BN, tile,
                  ring.of(shared.keys_full));
       if (step == tile.keys.end - 1) {  // after the first keys: the results of a tile before may still be leaving
         const u32 full = shared.q_full + queries.stage * 8;
         ak::barrier_wait(shared.q_empty + queries.stage * 8, queries.parity ^ 1);
         ak::barrier_expect(full, PANELS * Q_PANEL);
         for_blocks<PANELS, PER_LINE>(shared.q + queries.stage * Q_BYTES, tile, [&](u32 to, int column, int row) {
-          ak::tma_load(to, map_q, full, column, tile.q_line + row, tile.q_plane);
+          fetch(to, map_q, full, column, tile.q_line + row, tile.q_plane, tile.batch);
         });
         queries.advance();
       }
       ak::barrier_wait(shared.values_empty + ring.stage * 8, ring.parity ^ 1);
-      fetch_values(shared.values + ring.stage * V_BYTES, map_v, tile.k_line + step * BN, tile.k_plane,
+      fetch_values(shared.values + ring.stage * V_BYTES, map_v, tile.k_line + step * BN, tile,
                    ring.of(shared.values_full));
       ring.advance();
     }
@@ -382,7 +416,11 @@ __device__ __forceinline__ void write_all(const CUtensorMap* map_o, const Shared
     if (!tile.exists) continue;
     ak::barrier_wait(shared.o_full + results.stage * 8, results.parity);
     for_blocks<RESULT_PANELS, 64>(shared.q + results.stage * Q_BYTES, tile, [&](u32 from, int column, int row) {
-      if (written_whole(tile, row)) ak::tma_store(map_o, from, column, tile.q_line + row, tile.q_plane);
+      if constexpr (TOKENS) {
+        ak::tma_store(map_o, from, column, row, tile.q_plane, tile.batch);
+      } else if (written_whole(tile, row)) {
+        ak::tma_store(map_o, from, column, tile.q_line + row, tile.q_plane);
+      }
     });
     ak::commit_stores();
     ak::wait_stores_read<0>();
@@ -635,11 +673,12 @@ struct Consumer {
     for (; WINDOW > 0 && step >= tile.keys.begin; --step) skip();
   }
 
-  // Where a row of this tile's batch and head begins in o and residual. Heads lie within a token where lengths vary,
-  // else tokens within a head.
-  __device__ __forceinline__ int pitch() const { return VARYING ? shape.heads * D : D; }
+  // Where a row of this tile's batch and head begins in o and residual. Heads lie within a token where lengths vary and
+  // in the layout of tokens, else tokens within a head.
+  __device__ __forceinline__ int pitch() const { return VARYING || TOKENS ? shape.heads * D : D; }
   __device__ __forceinline__ long long element(const Tile& tile, int row) const {
     const long long line = tile.q_line + row;
+    if constexpr (TOKENS) return (static_cast<long long>(tile.batch) * shape.queries + line) * pitch() + tile.head * D;
     return VARYING ? line * pitch() + tile.head * D : (static_cast<long long>(tile.q_plane) * shape.queries + line) * D;
   }
 
@@ -663,7 +702,8 @@ struct Consumer {
       const float sum = ak::reduce_quad(softmax.sum[half], ak::Sum());
       factor[half] = sum == 0.0f ? 0.0f : value_scale / sum;
       if (threadIdx.x % 4 == 0 && row + half * 8 < tile.seen.queries) {
-        const long long at = static_cast<long long>(tile.q_plane) * shape.queries + tile.q_line + row + half * 8;
+        const long long plane = TOKENS ? static_cast<long long>(tile.batch) * shape.heads + tile.head : tile.q_plane;
+        const long long at = plane * shape.queries + tile.q_line + row + half * 8;
         lse[at] = sum == 0.0f ? ak::minus_infinity() : (softmax.maximum[half] - RANGE + log2f(sum)) * ak::kLn2;
       }
     }
@@ -702,8 +742,9 @@ __global__ void __launch_bounds__(256) transpose_values(const scalar_t* v, scala
 }
 
 // q, residual, o: batches x heads x queries x D; k, v: batches x key_heads x keys x D; slopes, sinks: heads; lse:
-// batches x heads x queries. Of varying lengths: queries x heads x D, keys x key_heads x D, heads x queries. Of fp8
-// map_v is of what transpose_values() leaves; q_scale: heads; k_scale, v_scale: key_heads.
+// batches x heads x queries. Of varying lengths: queries x heads x D, keys x key_heads x D, heads x queries. In the
+// layout of tokens: batches x queries x heads x D, batches x keys x key_heads x D. Of fp8 map_v is of what
+// transpose_values() leaves; q_scale: heads; k_scale, v_scale: key_heads.
 __global__ void __launch_bounds__((CONSUMERS + 1) * 128, 1)
     attention_wgmma(const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
                     const __grid_constant__ CUtensorMap map_v, const __grid_constant__ CUtensorMap map_o,

@@ -245,8 +245,12 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
 #else
   const long long key_head = head / (h / g);
 #endif
-  // Heads lie within a token where lengths vary, else tokens within a head.
+  // Heads lie within a token where lengths vary and in the layout of tokens, else tokens within a head.
+#ifdef AK_LAYOUT_TOKENS
+  const bool tokens = true;
+#else
   const bool tokens = q_offsets != nullptr;
+#endif
   const long long q_pitch = tokens ? h * D : D, k_pitch = tokens ? g * D : D;
   const long long q_begin = tokens ? (at.q * h + head) * D : (at.q * h + head * s) * D;
   const long long k_begin = tokens ? (at.k * g + key_head) * D : (at.k * g + key_head * t) * D;
@@ -351,7 +355,8 @@ __global__ void attention_reference(const scalar_t* q, const scalar_t* k, const 
 #else
     const accum_t unit = 1;
 #endif
-    const long long line = tokens ? head * all_queries + at.q + query : at.q * h + head * s + query;
+    const bool varying = q_offsets != nullptr;
+    const long long line = varying ? head * all_queries + at.q + query : at.q * h + head * s + query;
     if (lane == 0) lse[line] = static_cast<lse_t>((maximum[r] + log(sum[r])) / unit);
   }
 }

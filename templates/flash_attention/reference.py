@@ -26,7 +26,9 @@ def attend(q, k, v, slopes, sinks, causal, window, softcap):
 
 
 def run(q, k, v, slopes=None, sinks=None, residual=None, q_offsets=None, k_offsets=None, q_scale=None, k_scale=None,
-        v_scale=None, causal=False, window=0, softcap=0):
+        v_scale=None, causal=False, window=0, softcap=0, layout="heads"):
+    if layout == "tokens":
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     group = q.shape[1] // k.shape[1]
     q64, k64, v64 = q.double(), k.double(), v.double()
     if q_scale is not None:
@@ -42,6 +44,8 @@ def run(q, k, v, slopes=None, sinks=None, residual=None, q_offsets=None, k_offse
             heads = [x.transpose(0, 1) for x in (q64[own], k64[seen], v64[seen])]
             result, lse[:, own] = attend(*heads, slopes, sinks, causal, window, softcap)
             o[own] = result.transpose(0, 1)
+    if layout == "tokens":
+        o = o.transpose(1, 2).contiguous()
     if residual is not None:
         o = o + residual.double()
     return o.to(torch.bfloat16 if q_scale is not None else q.dtype), lse.float()

@@ -247,6 +247,24 @@ TEST_CASE("a member whose grid has no room for a shape's rows leaves it to the f
         "member_2::softmax_online");
 }
 
+TEST_CASE("a grid's room counts where its launch happens, whatever its expression") {
+  const auto softmax = problem_of("softmax", "float32");
+  const Candidate tall = written(
+      R"({"launches": [{"kernel": "wide", "grid": ["1", "M"], "block": [64], "when": "N > 8", "args": ["x", "y"]},
+                       {"kernel": "rows", "grid": ["1", "M if N > 4 else 1"], "block": [64], "when": "N <= 8", "args": ["x", "y"]}]})",
+      "__global__ void wide(const scalar_t* x, scalar_t* y) {}\n__global__ void rows(const scalar_t* x, "
+      "scalar_t* y) {}\n");
+  codegen::KernelSet set = set_of({tall, point_of(*softmax, "softmax_online.cu")}, split_at("M", 1'000'000));
+  set.members.front().takes_every_shape = false;
+  const Candidate candidate = made(*softmax, set);
+  const auto kernel = [&](std::int64_t columns) {
+    return resolved(*softmax, candidate, {{"M", 70'000}, {"N", columns}}).launches.at(0).kernel;
+  };
+  CHECK(kernel(4) == "member_1::rows");
+  CHECK(kernel(8) == "member_2::softmax_online");
+  CHECK(kernel(9) == "member_2::softmax_online");
+}
+
 TEST_CASE("what every member refuses the set refuses, by the constraint of its fallback") {
   const auto softmax = problem_of("softmax", "float32");
   const auto picky = [](int divisor) {

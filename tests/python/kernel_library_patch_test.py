@@ -56,9 +56,10 @@ KERNELS = {
     "biased_gelu": ("linear", "linear_transposed.cu", {"activation": "gelu"}),
     "tanh_gelu": ("activation", "activation.cu", {"function": "gelu_tanh"}),
     "lookup": ("embedding_lookup", "lookup_rows.cu", {"long_index": True}),
-    "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
-    "windowed_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True, "window": 16}),
-    "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64}),
+    "whole_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True, "layout": "tokens"}),
+    "learned_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True}),
+    "windowed_prompt": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "causal": True, "window": 16, "layout": "tokens"}),
+    "whole_text": ("flash_attention", "attention_mma.cu", {"head_dim": 64, "layout": "tokens"}),
     "whole_prompt_back": ("attention_backward", "attention_backward_mma.cu", {"head_dim": 64, "causal": True}),
     "any_prompt_back": ("attention_backward", "attention_backward_wgmma.cu", {"head_dim": 64, "causal": True, "any_order": True}),
     "next_token": ("attention_decode", "decode_split.cu", {"head_dim": 64}),
@@ -1070,7 +1071,7 @@ class AttentionTest(unittest.TestCase):
                     got = self.trained(model)
                 finally:
                     torch.use_deterministic_algorithms(False)
-                self.assertEqual(library.calls, ["whole_prompt"] * 2 + [name] * 2)
+                self.assertEqual(library.calls, ["learned_prompt"] * 2 + [name] * 2)
                 library.calls.clear()
             ops().unpatch(model)
             want = self.trained(model)
@@ -1112,7 +1113,7 @@ class AttentionTest(unittest.TestCase):
             scores = scores.masked_fill(torch.ones(12, 12, dtype=torch.bool).triu(1), -float("inf"))
             want = torch.autograd.grad((scores.softmax(-1) @ values).transpose(1, 2), plain, seed.double())
             self.close(got, want)
-            self.assertEqual(library.calls, ["whole_prompt"])
+            self.assertEqual(library.calls, ["learned_prompt"])
 
     def layer(self):
         """A layer, and a function that gives the gradients of its input and weights, or of another function in its place."""
@@ -1141,7 +1142,7 @@ class AttentionTest(unittest.TestCase):
                     got = learned(torch.compile(layer, backend="aot_eager", fullgraph=True))
                 finally:
                     torch.use_deterministic_algorithms(False)
-            self.assertEqual(calls, ["whole_prompt", back])
+            self.assertEqual(calls, ["learned_prompt", back])
             self.close(got, want)
         with self.asked() as calls, torch.no_grad():
             torch.compile(layer, backend="aot_eager", fullgraph=True)(x, **given)
@@ -1154,19 +1155,23 @@ class AttentionTest(unittest.TestCase):
         layer, learned, x, given = self.layer()
         want = learned(layer)
         ops().patch(layer, kinds=("attention",))
-        for refused in ("whole_prompt", "any_prompt_back"):
+        for refused in ("learned_prompt", "any_prompt_back"):
             for strict in (False, True):
                 mode = unittest.mock.patch.object(ops()._library, "strict", strict)
                 with mode, self.asked(**{refused: "S is too small"}) as calls:
-                    got = learned(torch.compile(layer, backend="aot_eager", fullgraph=True))
+                    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+                    if strict:
+                        with self.assertRaisesRegex(Exception, "does not take the shape: S is too small"):
+                            learned(compiled)
+                    else:
+                        self.close(learned(compiled), want)
                 self.assertEqual(calls, [])
-                self.close(got, want)
         with self.asked(any_prompt_back="S is too small") as calls, torch.no_grad():
             torch.compile(layer, backend="aot_eager", fullgraph=True)(x, **given)
         self.assertEqual(calls, ["whole_prompt"])
-        with self.asked(whole_prompt="S is too small") as calls:  # a size that is known later alone is not asked about
+        with self.asked(learned_prompt="S is too small") as calls:  # a size that is known later alone is not asked about
             got = learned(torch.compile(layer, backend="aot_eager", fullgraph=True, dynamic=True))
-        self.assertEqual(calls, ["whole_prompt", "any_prompt_back"])
+        self.assertEqual(calls, ["learned_prompt", "any_prompt_back"])
         self.close(got, want)
 
     @LEARNS
@@ -1185,8 +1190,55 @@ class AttentionTest(unittest.TestCase):
             got = torch.compile(transformed, backend="aot_eager")()
             self.assertEqual(calls, [])
             torch.compile(loss, backend="aot_eager")(x)  # another graph
-        self.assertEqual(calls.count("whole_prompt"), 1)
+        self.assertEqual(calls.count("learned_prompt"), 1)
         self.close(got, want)
+
+    @LEARNS
+    def test_forward_mode_derivatives_are_of_the_models_own_code(self) -> None:
+        layer, _, x, given = self.layer()
+        forward_ad, tangent = torch.autograd.forward_ad, torch.randn_like(x)
+        layer.requires_grad_(False)  # compiled graphs with gradients have no forward-mode derivatives
+
+        def derived(call):
+            with forward_ad.dual_level():
+                return [forward_ad.unpack_dual(call(forward_ad.make_dual(x, tangent), **given)).tangent]
+
+        want = derived(layer)
+        ops().patch(layer, kinds=("attention",))
+        with self.asked() as calls:
+            self.close(derived(layer), want)
+            compiled = torch.compile(layer, backend="aot_eager")
+            compiled(x, **given)
+            calls.clear()
+            self.close(derived(compiled), want)
+            self.assertEqual(calls, [])
+
+    @LEARNS
+    def test_a_traced_call_without_operators_for_it_is_pytorchs(self) -> None:
+        """As of a program that was exported and is called with another type, or with gradients."""
+        traced, (q, k, v) = ops()._library.whole_texts.traced, self.heads()
+
+        def wanted(q, k, v):
+            keys, values = (one.repeat_interleave(2, 1) for one in (k, v))
+            made = torch.nn.functional.scaled_dot_product_attention(q, keys, values, is_causal=causal)
+            return made.transpose(1, 2)
+
+        for causal, given in ((True, [one.detach().double() for one in (q, k, v)]), (False, [q, k, v])):
+            with self.asked() as calls:
+                self.close([traced(*given, causal)], [wanted(*given)])
+                self.assertEqual(calls, [])
+
+    def test_what_linear_layers_leave_is_not_copied_for_attention(self) -> None:
+        q, k, v = (torch.randn(2, 12, heads, 64).bfloat16() for heads in (4, 2, 2))
+        seen, attend = [], ops()._attention._computed_by
+        for operator in ops()._library.operators:
+            if operator.name in ("whole_prompt", "learned_prompt"):
+                def call(*given, reference=operator.reference()):
+                    seen.append([one.is_contiguous() for one in given])
+                    return reference(*given)
+                made = attend(call, operator, *[one.transpose(1, 2) for one in (q, k, v)])
+                self.assertEqual((made.shape, made.is_contiguous()), (q.shape, True))
+        self.assertEqual(seen, [[True] * 3, [False] * 3])
 
     def heads(self):
         """Queries, keys and values, of 4 and 2 heads."""
@@ -1196,14 +1248,14 @@ class AttentionTest(unittest.TestCase):
     def test_the_operators_of_pytorch_have_gradients_before_a_model_is_patched(self) -> None:
         code = "import gc, torch, patch_ops\n" \
             "q = torch.randn(1, 2, 12, 64).bfloat16().requires_grad_()\n" \
-            "torch.ops.patch_ops.whole_prompt(q, q, q)[0].float().square().sum().backward()\n" \
+            "torch.ops.patch_ops.learned_prompt(q, q, q)[0].float().square().sum().backward()\n" \
             "patch_ops._library.attention()\n" \
             "print(bool(q.grad.abs().sum() > 0), any(isinstance(one, patch_ops._attention.Attention) for one in gc.get_objects()))\n"
         self.assertEqual(launched(code), "True False\n")
 
     @LEARNS
     def test_both_results_of_an_operator_have_gradients(self) -> None:
-        function = getattr(torch.ops, ops()._library.name).whole_prompt
+        function = getattr(torch.ops, ops()._library.name).learned_prompt
         q, k, v = self.heads()
         weights = torch.randn(1, 4, 12, 64).bfloat16(), torch.randn(1, 4, 12)
 
@@ -1221,12 +1273,12 @@ class AttentionTest(unittest.TestCase):
         for parts in ((0,), (1,), (0, 1)):
             with self.subTest(parts), self.asked() as calls:
                 self.close(got(function, *parts), wanted(*parts))
-                self.assertEqual(calls, ["whole_prompt"] + ["any_prompt_back"] * (parts == (0,)))
+                self.assertEqual(calls, ["learned_prompt"] + ["any_prompt_back"] * (parts == (0,)))
                 self.close(got(torch.compile(lambda q, k, v: function(q, k, v), backend="aot_eager"), *parts), wanted(*parts))
 
     @LEARNS
     def test_a_gradient_that_no_operator_has_is_refused_and_not_zero(self) -> None:
-        function = getattr(torch.ops, ops()._library.name).whole_prompt
+        function = getattr(torch.ops, ops()._library.name).learned_prompt
         q, k, v = self.heads()
         with self.assertRaisesRegex(RuntimeError, "12 queries and 8 keys"):
             function(q, k[:, :, :8], v[:, :, :8])[0].float().sum().backward()
@@ -1248,8 +1300,8 @@ class AttentionTest(unittest.TestCase):
         with Computed(), self.asked() as asked:
             attend = ops()._library.attention()
             calls = [lambda q, k, v: attend.prefilled(q, k, v, True).transpose(1, 2)]
-            if "whole_prompt" in ops()._library.learned:
-                calls.append(lambda q, k, v: getattr(torch.ops, ops()._library.name).whole_prompt(q, k, v)[0])
+            if "learned_prompt" in ops()._library.learned:
+                calls.append(lambda q, k, v: getattr(torch.ops, ops()._library.name).learned_prompt(q, k, v)[0])
             for call in calls:
                 for values in (v, v.detach()):
                     self.close(second(call, values), second(own, values))
@@ -1266,7 +1318,7 @@ class AttentionTest(unittest.TestCase):
                 return None
 
         q, k, v = self.heads()
-        Constant.apply(getattr(torch.ops, ops()._library.name).whole_prompt(q, k, v)[0]).sum().backward()
+        Constant.apply(getattr(torch.ops, ops()._library.name).learned_prompt(q, k, v)[0]).sum().backward()
         self.assertEqual([q.grad, k.grad, v.grad], [None] * 3)
 
     def test_causal_texts_without_a_cache_are_computed_by_kernels_where_a_mask_is_made_that_says_nothing(self) -> None:
@@ -1318,6 +1370,15 @@ class AttentionTest(unittest.TestCase):
             self.compare_positioned(lambda model: None)
             self.compare_positioned(lambda model: None, run=lambda model: texts_of_a_cache(
                 model, cached_models.StaticCache(model.config, 32), (12, 1)))
+        make = cached_models.create_causal_mask
+
+        def narrow(config, inputs_embeds, *given, **named):
+            tokens = torch.arange(inputs_embeds.shape[1])
+            return banded(tokens[None, :], tokens[:, None])[None, None].repeat(inputs_embeds.shape[0], 1, 1, 1)
+
+        for maker in (narrow, functools.wraps(make)(narrow)):
+            with unittest.mock.patch.object(cached_models, "create_causal_mask", maker):
+                self.compare_positioned(lambda model: None)
         self.compare_positioned(lambda model: None, served=2)
 
     def test_what_torch_jit_trace_follows_has_its_mask(self) -> None:
@@ -1349,7 +1410,8 @@ class AttentionTest(unittest.TestCase):
     def test_a_forward_that_counts_positions_has_the_signature_of_its_own(self) -> None:
         model, _ = self.attention(positioned=True)
         own = cached_models.PositionedModel(model.config).forward
-        self.assertEqual(inspect.signature(model.model.forward), inspect.signature(own))
+        self.assertEqual(inspect.signature(model.model.forward, follow_wrapped=False).parameters.keys(),
+                         inspect.signature(own).parameters.keys())
 
     def test_a_model_that_counts_positions_is_copied_and_pickled(self) -> None:
         with Computed() as library, torch.no_grad():
@@ -1389,11 +1451,15 @@ class AttentionTest(unittest.TestCase):
             either + "mask = make(position_ids=texts)", "mask = masks_of(create_causal_mask, texts)", "mask = create_causal_mask(**c.given)",
             "given = {'position_ids': texts}\nmask = create_causal_mask(**given)", given + "given |= c\nmask = create_causal_mask(**given)",
             given + "given['position_ids'] = texts\nmask = create_causal_mask(**given)",
-            given + "given.update(position_ids=texts)\nmask = create_causal_mask(**given)"))
+            given + "given.update(position_ids=texts)\nmask = create_causal_mask(**given)",
+            given + "given = {**given, 'or_mask_function': x}\nmask = create_causal_mask(**given)",
+            given + "same = given\nsame['position_ids'] = texts\nmask = create_causal_mask(**given)",
+            "if c: options = {'position_ids': position_ids}\nmask = create_causal_mask(**options)",
+            "mask = (lambda position_ids: create_causal_mask(position_ids=position_ids))(texts)"))
         for wanted, bodies in ((True, counts), (False, other)):
             for body in bodies:
                 with self.subTest(body):
-                    definition = ast.parse("def forward(self, position_ids=None):\n" + textwrap.indent(body, "    ")).body[0]
+                    definition = ast.parse("def forward(self, position_ids=None, options=None):\n" + textwrap.indent(body, "    ")).body[0]
                     self.assertIs(ops()._attention.counts_positions(definition), wanted)
 
     @LEARNS
@@ -1403,7 +1469,7 @@ class AttentionTest(unittest.TestCase):
         ops().patch(model, kinds=("attention",))
         with self.asked() as calls:
             got = self.trained(torch.compile(model, backend="aot_eager", fullgraph=True), lambda model: model(TOKENS))
-        self.assertEqual(calls, ["whole_prompt"] * 2 + ["any_prompt_back"] * 2)
+        self.assertEqual(calls, ["learned_prompt"] * 2 + ["any_prompt_back"] * 2)
         self.close(got, want)
 
     @contextlib.contextmanager
@@ -1586,7 +1652,7 @@ patch_ops.patch(model)
 model(torch.zeros(2, 12).long()).logits.float().sum().backward()
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['any_prompt_back', 'whole_prompt']\n")
+        self.assertEqual(launched(code), "['any_prompt_back', 'learned_prompt']\n")
 
 
 def example(folder, name):

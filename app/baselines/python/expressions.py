@@ -22,6 +22,9 @@ def gemm(torch, p, a, b, bias=None):
 def attention(torch, p, q, k, v, residual=None, **others):
     if others or p.get("window") or p.get("softcap"):
         raise RuntimeError("scaled_dot_product_attention has no windows, soft caps, slopes, sinks, scales and offsets")
+    if p.get("layout") == "tokens":
+        o = attention(torch, {**p, "layout": "heads"}, *(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2)
+        return o if residual is None else o + residual
     if p["causal"] and q.shape[2] != k.shape[2]:
         raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
     o = torch.nn.functional.scaled_dot_product_attention(

@@ -93,6 +93,21 @@ TEST_CASE("an attention is read from the shapes and the param causal") {
   CHECK(causal->causal);
 }
 
+TEST_CASE("an attention in the layout of tokens has its heads on the third axis") {
+  OpenProblem problem = attention("0");
+  problem.params["layout"] = "tokens";
+  const auto task =
+      read_attention(problem, {{3, 5, 8, 64}, {3, 7, 2, 64}, {3, 7, 2, 64}, {3, 5, 8, 64}, {3, 8, 5}});
+  REQUIRE(task);
+  CHECK(task->by_tokens);
+  CHECK(task->heads == 8);
+  CHECK(task->key_heads == 2);
+  CHECK(task->queries == 5);
+  CHECK(task->keys == 7);
+  CHECK_FALSE(
+      read_attention(problem, {{3, 8, 5, 64}, {3, 2, 7, 64}, {3, 2, 7, 64}, {3, 8, 5, 64}, {3, 8, 5}}));
+}
+
 TEST_CASE("what is not an attention, or one with another causal mask, has a reason") {
   const Shapes good{{1, 4, 5, 64}, {1, 2, 7, 64}, {1, 2, 7, 64}, {1, 4, 5, 64}, {1, 4, 5}};
   const auto input_error = [](const OpenProblem& problem, Shapes shapes) {
