@@ -24,9 +24,10 @@ wall time. A ratio is the geometric mean over the rounds, with Student's 95 % in
     eager_graph                           the plain model in a CUDA graph
     patched, patched_graph                with the library's operators: called, in a CUDA graph
     patched_compile, patched_compile_max  with them under torch.compile, and in its mode max-autotune
+    bare_graph, bare_compile, bare_compile_max  the plain encoder without the mask that texts of one length need not
 
 While a graph is captured or compiled, transformers makes a mask where it needs none else, so the plain model's prefill, and
-encoders, may be slower in a graph than called. A variant that cannot be measured is null, with a reason. OUT.json is
+encoders, may be slower in a graph than called: the bare variants are what PyTorch reaches without it. A variant that cannot be measured is null, with a reason. OUT.json is
 written after every variant and round, so a run that is cut off loses nothing. --profile adds where the GPU's time of every
 variant goes, by name of kernel. Exit code 0: every part has a time of the plain and of the patched model, and the patched
 one's logits are no further off than --worse times those of the plain one.
@@ -53,9 +54,9 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PARTS = ("accuracy", "decode", "prefill", "train", "encoder")
 VARIANTS = ("eager", "eager_graph", "compile", "compile_max", "patched", "patched_graph", "patched_compile",
-            "patched_compile_max")
+            "patched_compile_max", "bare_graph", "bare_compile", "bare_compile_max")
 COMPILE_OPTIONS = {"compile": {}, "compile_max": {"mode": "max-autotune"}, "patched_compile": {},
-                   "patched_compile_max": {"mode": "max-autotune"}}
+                   "patched_compile_max": {"mode": "max-autotune"}, "bare_compile": {}, "bare_compile_max": {"mode": "max-autotune"}}
 ROOM = 128  # positions behind the context, for steps of a round and those that warm up; caches stay multiples of 64 (chosen)
 ROUND_SECONDS = 0.1  # of the fastest variant: 100 steps of 1 ms, which the clock's steps do not matter for (chosen)
 MOST_ROUNDS = 40  # the interval shrinks with their square root (chosen)
@@ -370,8 +371,33 @@ def marked(step):
     return run
 
 
+def bare(step):
+    """A step whose encoders make no mask."""
+    places = [one for name, one in list(sys.modules.items())
+              if name.startswith("transformers.models.") and "create_bidirectional_mask" in vars(one)]
+
+    def no_mask(*arguments, **named):
+        return None
+
+    def run():
+        own = [one.create_bidirectional_mask for one in places]
+        try:
+            for one in places:
+                one.create_bidirectional_mask = no_mask
+            return step()
+        finally:
+            for one, function in zip(places, own):
+                one.create_bidirectional_mask = function
+
+    if not places:
+        raise Missing("no model of transformers with create_bidirectional_mask is there")
+    return run
+
+
 def variant(work, name, plain, patched):
     """A step of a variant as a function; Missing says why there is none."""
+    if name.startswith("bare_") and work.part != "encoder":
+        raise Missing("it is for encoders")
     model = patched if name.startswith("patched") else plain
     if model is None:
         raise Missing("no --package is given")
@@ -380,11 +406,13 @@ def variant(work, name, plain, patched):
     if name.endswith("_graph"):
         if not torch.cuda.is_available():
             raise Missing("there is no CUDA device")
-        return captured(work, work.step(model))
+        step = work.step(model)
+        return captured(work, bare(step) if name.startswith("bare_") else step)
     if name in COMPILE_OPTIONS:
         if not hasattr(torch, "compile"):
             raise Missing(f"PyTorch {torch.__version__} has no torch.compile")
-        return marked(work.step(torch.compile(model, **COMPILE_OPTIONS[name])))
+        step = marked(work.step(torch.compile(model, **COMPILE_OPTIONS[name])))
+        return bare(step) if name.startswith("bare_") else step
     return work.step(model)
 
 
