@@ -205,9 +205,9 @@ __device__ __forceinline__ Place place_of_batch(const Shape& shape) {
   at.first_query = (tiles - 1 - within / width) * BM;
   at.seen = {shape.queries, shape.keys};
   at.lse = static_cast<long long>(head) * shape.queries + at.first_query;
-  at.key_head = at.head / (shape.heads / shape.key_heads);
-  const long long key_head = static_cast<long long>(batch) * shape.key_heads + at.key_head;
-  at.values = key_head * D * ak::value_pitch(shape.keys);
+  const int key_head = batch * shape.key_heads + at.head / (shape.heads / shape.key_heads);
+  at.values = static_cast<long long>(key_head) * D * ak::value_pitch(shape.keys);
+  at.key_head = key_head - batch * shape.key_heads;
   if constexpr (TOKENS) {
     at.q_pitch = shape.heads * D;
     at.k_pitch = shape.key_heads * D;
@@ -216,7 +216,7 @@ __device__ __forceinline__ Place place_of_batch(const Shape& shape) {
   } else {
     at.q_pitch = at.k_pitch = D;
     at.q = at.lse * D;
-    at.k = key_head * shape.keys * D;
+    at.k = static_cast<long long>(key_head) * shape.keys * D;
   }
   return at;
 }

@@ -348,18 +348,18 @@ __device__ __forceinline__ void fetch(u32 to, const CUtensorMap* map, u32 full, 
     ak::tma_load(to, map, full, column, line, plane);
   }
 }
-__device__ __forceinline__ void fetch_keys(u32 to, const CUtensorMap* map, int row, const Tile& tile, u32 full) {
+__device__ __forceinline__ void fetch_keys(u32 to, const CUtensorMap* map, int row, int plane, int batch, u32 full) {
   ak::barrier_expect(full, K_BYTES);
 #pragma unroll 1  // the movers have 32 or 40 registers
   for (int panel = 0; panel < PANELS; ++panel)
-    fetch(to + panel * K_PANEL, map, full, panel * PER_LINE, row, tile.k_plane, tile.batch);
+    fetch(to + panel * K_PANEL, map, full, panel * PER_LINE, row, plane, batch);
 }
-__device__ __forceinline__ void fetch_values(u32 to, const CUtensorMap* map, int row, const Tile& tile, u32 full) {
+__device__ __forceinline__ void fetch_values(u32 to, const CUtensorMap* map, int row, int plane, int batch, u32 full) {
   ak::barrier_expect(full, V_BYTES);
 #pragma unroll 1
   for (int panel = 0; panel < VALUE_PANELS; ++panel) {
     const int across = panel * PER_LINE;
-    fetch(to + panel * V_PANEL, map, full, FP8 ? row + across : across, FP8 ? 0 : row, tile.k_plane, tile.batch);
+    fetch(to + panel * V_PANEL, map, full, FP8 ? row + across : across, FP8 ? 0 : row, plane, batch);
   }
 }
 
@@ -390,8 +390,8 @@ __device__ __forceinline__ void fetch_all(const CUtensorMap* map_q, const CUtens
     if (!tile.exists) continue;
     for (int step = tile.keys.end - 1; step >= tile.keys.begin; --step) {
       ak::barrier_wait(shared.keys_empty + ring.stage * 8, ring.parity ^ 1);
-      fetch_keys(shared.keys + ring.stage * K_BYTES, map_k, tile.k_line + step * BN, tile,
-                 ring.of(shared.keys_full));
+      fetch_keys(shared.keys + ring.stage * K_BYTES, map_k, tile.k_line + step * BN, tile.k_plane,
+                 tile.batch, ring.of(shared.keys_full));
       if (step == tile.keys.end - 1) {  // after the first keys: the results of a tile before may still be leaving
         const u32 full = shared.q_full + queries.stage * 8;
         ak::barrier_wait(shared.q_empty + queries.stage * 8, queries.parity ^ 1);
@@ -402,8 +402,8 @@ __device__ __forceinline__ void fetch_all(const CUtensorMap* map_q, const CUtens
         queries.advance();
       }
       ak::barrier_wait(shared.values_empty + ring.stage * 8, ring.parity ^ 1);
-      fetch_values(shared.values + ring.stage * V_BYTES, map_v, tile.k_line + step * BN, tile,
-                   ring.of(shared.values_full));
+      fetch_values(shared.values + ring.stage * V_BYTES, map_v, tile.k_line + step * BN, tile.k_plane,
+                   tile.batch, ring.of(shared.values_full));
       ring.advance();
     }
   }
