@@ -149,7 +149,8 @@ class ShapeTuning {
     part.seed = agent::derive_seed(run_.seed, stream_of(turn) + index);
     add_neighbours(index, part.first_points);
     if (turn == Turn::rescue) {
-      part.budgets.max_wall.reset();
+      if (run_.budgets.max_wall)
+        part.budgets.max_wall = std::max(std::chrono::milliseconds(1), *run_.budgets.max_wall - spent_);
       part.budgets.max_evaluations =
           kRescueTries * std::max<std::size_t>(1, run_.templates.size() + part.first_points.size());
     }

@@ -29,6 +29,7 @@ softmax|softmax|dtype=bfloat16|m8192_n4096
 gemm|gemm|dtype=bfloat16|m4096_n4096_k4096
 layernorm|layernorm|dtype=bfloat16|m8192_n4096
 attention|flash_attention|dtype=bfloat16|gpt3
+attention_by_tokens|flash_attention|dtype=bfloat16 layout=tokens|gpt3
 "
 
 say() { printf '%4ss  %s\n' $SECONDS "$*"; }

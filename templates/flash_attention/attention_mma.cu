@@ -204,8 +204,11 @@ __device__ __forceinline__ Place place_of_batch(const Shape& shape) {
   at.head = head - batch * shape.heads;
   at.first_query = (tiles - 1 - within / width) * BM;
   at.seen = {shape.queries, shape.keys};
+  at.q_pitch = at.k_pitch = D;
   at.lse = static_cast<long long>(head) * shape.queries + at.first_query;
+  at.q = at.lse * D;
   const int key_head = batch * shape.key_heads + at.head / (shape.heads / shape.key_heads);
+  at.k = static_cast<long long>(key_head) * shape.keys * D;
   at.values = static_cast<long long>(key_head) * D * ak::value_pitch(shape.keys);
   at.key_head = key_head - batch * shape.key_heads;
   if constexpr (TOKENS) {
@@ -213,10 +216,6 @@ __device__ __forceinline__ Place place_of_batch(const Shape& shape) {
     at.k_pitch = shape.key_heads * D;
     at.q = (static_cast<long long>(batch) * shape.queries + at.first_query) * at.q_pitch + at.head * D;
     at.k = static_cast<long long>(batch) * shape.keys * at.k_pitch + at.key_head * D;
-  } else {
-    at.q_pitch = at.k_pitch = D;
-    at.q = at.lse * D;
-    at.k = static_cast<long long>(key_head) * shape.keys * D;
   }
   return at;
 }

@@ -283,9 +283,9 @@ struct Tile {
       const int width = min(group, heads - section * group);
       row = (per_head - 1 - within / width) * BM;
       q_plane = section * group + within % width;
-      head = q_plane % shape.heads;
-      if constexpr (TOKENS) batch = q_plane / shape.heads, q_plane = head;
       k_plane = q_plane / share;
+      head = q_plane % shape.heads;
+      if constexpr (TOKENS) batch = q_plane / shape.heads, q_plane = head, k_plane = head / share;
       seen = {shape.queries, shape.keys};
     }
     keys = seen.tiles<BN, 1>(row, row + BM - 1);
@@ -702,8 +702,8 @@ struct Consumer {
       const float sum = ak::reduce_quad(softmax.sum[half], ak::Sum());
       factor[half] = sum == 0.0f ? 0.0f : value_scale / sum;
       if (threadIdx.x % 4 == 0 && row + half * 8 < tile.seen.queries) {
-        const long long plane = TOKENS ? static_cast<long long>(tile.batch) * shape.heads + tile.head : tile.q_plane;
-        const long long at = plane * shape.queries + tile.q_line + row + half * 8;
+        const int plane = TOKENS ? tile.batch * shape.heads + tile.head : tile.q_plane;
+        const long long at = static_cast<long long>(plane) * shape.queries + tile.q_line + row + half * 8;
         lse[at] = sum == 0.0f ? ak::minus_infinity() : (softmax.maximum[half] - RANGE + log2f(sum)) * ak::kLn2;
       }
     }

@@ -1054,7 +1054,7 @@ class AttentionTest(unittest.TestCase):
         # The last text is longer than what the decode operator takes, and the cache's length is on the GPU.
         self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6)
         calls = self.compared(cached_models.DynamicCache)
-        self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6 + ["whole_prompt"] * 2)
+        self.assertEqual(calls, ["whole_prompt"] * 2 + ["next_token"] * 6 + ["learned_prompt"] * 2)
 
     def trained(self, model, call=lambda model: model(TOKENS).logits):
         """Gradients of all weights."""
@@ -1228,17 +1228,25 @@ class AttentionTest(unittest.TestCase):
                 self.close([traced(*given, causal)], [wanted(*given)])
                 self.assertEqual(calls, [])
 
-    def test_what_linear_layers_leave_is_not_copied_for_attention(self) -> None:
-        q, k, v = (torch.randn(2, 12, heads, 64).bfloat16() for heads in (4, 2, 2))
-        seen, attend = [], ops()._attention._computed_by
-        for operator in ops()._library.operators:
-            if operator.name in ("whole_prompt", "learned_prompt"):
-                def call(*given, reference=operator.reference()):
-                    seen.append([one.is_contiguous() for one in given])
-                    return reference(*given)
-                made = attend(call, operator, *[one.transpose(1, 2) for one in (q, k, v)])
-                self.assertEqual((made.shape, made.is_contiguous()), (q.shape, True))
-        self.assertEqual(seen, [[True] * 3, [False] * 3])
+    def test_what_lies_as_an_operator_takes_it_is_not_copied_for_attention(self) -> None:
+        with Computed() as library:
+            attend, own = ops()._library.attention(), [torch.randn(2, 12, heads, 64).bfloat16() for heads in (4, 2, 2)]
+            by_tokens = [one.transpose(1, 2) for one in own]  # as linear layers leave them
+            q, k, v = (one.contiguous() for one in by_tokens)
+            made = [attend.prefilled(*by_tokens, True), attend.prefilled(by_tokens[0], k, v, True), attend.prefilled(q, k, v, True),
+                    attend.prefilled(by_tokens[0][:, :, -3:], k, v, True)]  # behind a cache, which keeps heads
+            self.assertEqual(library.calls, ["whole_prompt"] * 2 + ["learned_prompt"] * 2)
+            self.assertEqual({(one.is_contiguous(), *one.shape[::2]) for one in made}, {(True, 2, 4)})
+            self.close([made[1], made[2], made[3]], [made[0], made[0], made[0][:, -3:]])
+
+    def test_the_other_layout_is_tried_where_one_is_refused(self) -> None:
+        q, k, v = (torch.randn(1, heads, 12, 64).bfloat16() for heads in (4, 2, 2))
+        with Computed() as library:
+            attend = ops()._library.attention()
+            want = attend.prefilled(q, k, v, True)
+            attend.prefill["heads"] = dict.fromkeys(attend.prefill["heads"], lambda *given: None)
+            self.close([attend.prefilled(q, k, v, True)], [want])
+            self.assertEqual(library.calls, ["learned_prompt", "whole_prompt"])
 
     def heads(self):
         """Queries, keys and values, of 4 and 2 heads."""
@@ -1444,7 +1452,8 @@ class AttentionTest(unittest.TestCase):
         counts += tuple("position_ids = torch.arange(5)\n" + one for one in (
             "mask = create_causal_mask(config=c, position_ids=position_ids, cache_position=None)",
             either + "mask = make(position_ids=position_ids)", given + "masks = {'full': create_causal_mask(**given)}",
-            given + "given['or_mask_function'] = x\nmask = create_causal_mask(**given)"))
+            given + "given['or_mask_function'] = x\nmask = create_causal_mask(**given)",
+            given + "near = given.copy()\nnear['or_mask_function'] = x\nmask = create_causal_mask(**given)"))
         other += tuple("position_ids = torch.arange(5)\n" + one for one in (
             "mask = create_causal_mask(config=c, position_ids=texts)", "mask = create_causal_mask(cache_position=position_ids % 3)",
             "mask = create_causal_mask(position_ids=position_ids)\nnear = create_causal_mask(position_ids=texts)",
@@ -1641,6 +1650,24 @@ with torch.no_grad():
 print(sorted({name for name, _ in patch_ops.served}))
 """
         self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+
+    def test_on_a_device_forward_mode_derivatives_are_of_the_models_own_code(self) -> None:
+        made_up_driver()
+        code = """
+import torch, cached_models, patch_ops
+patch_ops._library.assume_device(0)
+model = cached_models.model()
+patch_ops.patch(model, every_shape=True)
+forward_ad, x = torch.autograd.forward_ad, torch.randn(2, 12, cached_models.WIDTH).bfloat16()
+with torch.no_grad():
+    for tangents in (True, False):
+        with forward_ad.dual_level():
+            given = forward_ad.make_dual(x, torch.ones_like(x)) if tangents else x
+            print(forward_ad.unpack_dual(model.model.norm(given)).tangent is not None, len(patch_ops.served))
+    model.model.norm(x)
+    print(len(patch_ops.served))
+"""
+        self.assertEqual(launched(code), "True 0\nFalse 0\n1\n")
 
     def test_on_a_device_kernels_for_gradients_are_launched(self) -> None:
         made_up_driver()
