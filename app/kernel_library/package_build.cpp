@@ -262,6 +262,29 @@ std::vector<MadeOperator> made_operators(const PackageOrder& order, const Config
   return operators;
 }
 
+/// Patched attention that is to learn is computed by kernels forwards and backwards, or not at all.
+void note_lonely_gradients(const std::vector<MadeOperator>& operators, std::vector<std::string>& notes) {
+  const auto param = [](const Json& one, const char* name) { return one["params"].value(name, Json()); };
+  const auto is_forward_of = [&](const Json& one, const Json& backward) {
+    const auto same = [&](const char* name) { return param(one, name) == param(backward, name); };
+    return one["algorithm"] == "flash_attention" && param(one, "layout") == "heads" && same("dtype") &&
+           same("head_dim") && same("causal");
+  };
+  for (const MadeOperator& made : operators) {
+    const Json& backward = made.files.description;
+    if (backward["algorithm"] != "attention_backward") continue;
+    const bool alone = std::ranges::none_of(operators, [&](const MadeOperator& other) {
+      return is_forward_of(other.files.description, backward);
+    });
+    if (alone)
+      notes.push_back(
+          fmt::format("{}: models that learn call it only beside a flash_attention of the same dtype, "
+                      "head_dim and causal "
+                      "in the layout of heads, which the library has not: name one with --kernel",
+                      made.name));
+  }
+}
+
 Json description_of(const PackageOrder& order, const std::vector<MadeOperator>& operators) {
   Json json{{"format", "alphakernel.kernel_library"},
             {"format_version", kFormatVersion},
@@ -303,6 +326,7 @@ BuiltPackage build_package(const PackageOrder& order, const Config& config,
   BuiltPackage built;
   const std::vector<MadeOperator> operators = made_operators(order, config, built, progress);
   if (operators.empty()) fail(ExitCode::no_kernel, "there is no kernel for any operator of the library");
+  note_lonely_gradients(operators, built.notes);
   built.description = description_of(order, operators);
   const fs::path package = order.output / order.name;
   // First: where the compiler fails there is no half a package, which pip would install.

@@ -426,6 +426,13 @@ assert why(lambda: made_ops.add(b.double(), b.half())).dtype == torch.float64
             self.assertEqual(subprocess.run([os.path.join(folder, "main")], check=True, stdout=subprocess.PIPE,
                                             text=True).stdout, "taken\n")
 
+    def test_gradients_that_no_forward_stands_beside_are_named(self) -> None:
+        kernels = ["back=" + template("attention_backward", "attention_backward_mma.cu", {"head_dim": 64}, "back.cu")]
+        for layout, said in (("tokens", True), ("heads", False)):
+            forward = template("flash_attention", "attention_mma.cu", {"head_dim": 64, "layout": layout}, layout + ".cu")
+            run = build(os.path.join(WORK.name, layout), *kernels, "forward=" + forward, name=layout + "_ops")
+            self.assertEqual("note: back: models that learn call it only beside a flash_attention" in run.stdout, said, run.stdout)
+
     def test_what_a_plan_misses_is_named_with_the_session_that_tunes_it(self) -> None:
         plan = os.path.join(WORK.name, "plan.json")
         rows = [{"operator": "mlp_down", "algorithm": "gemm", "params": {"dtype": "bfloat16"}, "axes": {"M": 64, "N": 4096, "K": 4096}},
