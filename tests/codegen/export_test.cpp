@@ -207,8 +207,10 @@ TEST_CASE("a solution's reference fixes the params that its problem has") {
   };
   CHECK_THAT(run_of("activation", {{"function", "relu"}}),
              Catch::EndsWith("def run(x):\n    return _run_with_params(x=x, function=\"relu\")\n"));
-  CHECK_THAT(run_of("flash_attention", {{"causal", "true"}}),
-             Catch::EndsWith("return _run_with_params(q=q, k=k, v=v, causal=True, window=0, softcap=0)\n"));
+  CHECK_THAT(
+      run_of("flash_attention", {{"causal", "true"}}),
+      Catch::EndsWith(
+          "return _run_with_params(q=q, k=k, v=v, causal=True, window=0, softcap=0, layout=\"heads\")\n"));
   const std::string gemm = run_of("gemm", {{"bias", "true"}, {"b_layout", "column"}});
   CHECK_THAT(gemm, Catch::Contains("def run(a, b, bias):\n") && Catch::Contains("b_layout=\"column\"") &&
                        !Catch::Contains("bias=True"));
