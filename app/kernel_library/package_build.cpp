@@ -279,8 +279,8 @@ void note_lonely_gradients(const std::vector<MadeOperator>& operators, std::vect
     if (alone)
       notes.push_back(
           fmt::format("{}: models that learn call it only beside a flash_attention of the same dtype, "
-                      "head_dim and causal "
-                      "in the layout of heads, which the library has not: name one with --kernel",
+                      "head_dim and causal in "
+                      "the layout of heads, which the library has not: name one with --kernel",
                       made.name));
   }
 }

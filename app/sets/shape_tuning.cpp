@@ -25,11 +25,10 @@ namespace {
 // of one shape are points next to each other).
 constexpr std::size_t kKeptOfShape = 3, kTakenOfNeighbour = 2;
 constexpr std::size_t kNeighbours = 3;
-// Of seeds: one a shape from here on, one for each that goes on, and one for each that has nothing yet.
-constexpr std::uint64_t kShapeStream = 100, kAgainStream = kShapeStream + kMaxSetShapes,
-                        kRescueStream = kAgainStream + kMaxSetShapes;
-// Of a search without a limit of time for a shape that has nothing yet: evaluations for each start and each neighbour's
-// point (chosen: points of the search itself come between them).
+// Of seeds: one for every turn of every shape from here on.
+constexpr std::uint64_t kShapeStream = 100;
+// Of a search for a shape that has nothing yet: evaluations for each start and each neighbour's point (chosen: points of the
+// search itself come between them).
 constexpr std::size_t kRescueTries = 2;
 // A shape that can gain no more leaves the rest of its share to the others: half of what a set may be behind the best
 // known points (core/sets/set_choice.h).
@@ -74,9 +73,9 @@ class ShapeTuning {
     std::size_t shape;
     double gain;  ///< what it may still gain at most; 1: not known
   };
-  /// Of a shape: its share of the budgets; where nothing passed, what others passed with, in the time of the whole set; what
-  /// is left.
-  enum class Turn : std::uint8_t { first, rescue, again };
+  /// Of a shape: its share of the budgets; what is left of them; where nothing passed, what others passed with, in the time of
+  /// the whole set.
+  enum class Turn : std::uint8_t { first, again, rescue };
 
   /// Where it takes more memory than there is, say: no set has a kernel for it, and no shape drawn beside it passes.
   void refuse_lost_shapes() const {
@@ -127,17 +126,16 @@ class ShapeTuning {
     for (const agent::Leader& leader : loop.leaders)
       if (leaders_[index].size() < kKeptOfShape) leaders_[index].push_back(leader.candidate);
     for (const Candidate& candidate : leaders_[index]) keep(candidate);
-    if (turn != Turn::rescue && loop.stop_reason != search.when_exhausted)
-      tuned_.stop_reason = loop.stop_reason;
-    const agent::Progress& progress = loop.progress;
-    const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
-    if (turn != Turn::rescue && loop.stop_reason.ends_with(" budget") && !all_tried)
-      unfinished_.push_back({index, progress.gain ? progress.gain->high : 1});
+    if (turn != Turn::rescue) note_end(index, loop, search.when_exhausted);
     tell(index, number, outcome, earlier_text(search.earlier));
   }
 
-  [[nodiscard]] static std::uint64_t stream_of(Turn turn) {
-    return turn == Turn::first ? kShapeStream : turn == Turn::again ? kAgainStream : kRescueStream;
+  void note_end(std::size_t index, const agent::LoopResult& loop, const std::string& when_exhausted) {
+    if (loop.stop_reason != when_exhausted) tuned_.stop_reason = loop.stop_reason;
+    const agent::Progress& progress = loop.progress;
+    const bool all_tried = progress.evaluated + progress.pruned + progress.reused >= progress.space_points;
+    if (loop.stop_reason.ends_with(" budget") && !all_tried)
+      unfinished_.push_back({index, progress.gain ? progress.gain->high : 1});
   }
 
   [[nodiscard]] SearchRun part(std::size_t index, std::size_t left, Turn turn) {
@@ -146,11 +144,12 @@ class ShapeTuning {
     part.problem = problem_of(*run_.problem, shape);
     part.budgets = share_of(budgets_, left, tuned_.spent, spent_);
     if (tuned_.shapes.size() > 1 && !part.budgets.least_gain) part.budgets.least_gain = kLeastGain;
-    part.seed = agent::derive_seed(run_.seed, stream_of(turn) + index);
+    part.seed = agent::derive_seed(run_.seed,
+                                   kShapeStream + static_cast<std::uint64_t>(turn) * kMaxSetShapes + index);
     add_neighbours(index, part.first_points);
     if (turn == Turn::rescue) {
       if (run_.budgets.max_wall)
-        part.budgets.max_wall = std::max(std::chrono::milliseconds(1), *run_.budgets.max_wall - spent_);
+        part.budgets.max_wall = *run_.budgets.max_wall - spent_;  // above 0: tune_each
       part.budgets.max_evaluations =
           kRescueTries * std::max<std::size_t>(1, run_.templates.size() + part.first_points.size());
     }

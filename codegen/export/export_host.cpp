@@ -20,8 +20,6 @@ namespace {
 
 constexpr LaunchStyle kStyle{.space = "ak_launch", .stream = "call->stream"};
 constexpr std::int64_t kAlignmentBytes = 256;  // of parts of the workspace, as their own allocation has
-constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
-constexpr std::int64_t kMaxShared = 1 << 20, kMaxCluster = 16;
 
 struct DeviceFact {
   std::string_view name, code;
@@ -410,12 +408,12 @@ class LauncherWriter {
       text.shared_bytes = known != nullptr ? std::to_string(*known) : "ak_shared";
       if (known == nullptr)
         numbers += fmt::format("  const unsigned int ak_shared = dimension({} + Whole(1), {}) - 1;\n",
-                               shared.code, kMaxShared);
+                               shared.code, kMaxSharedBytes);
     }
     if (text.known_cluster_blocks.value_or(0) != 1) {
-      numbers +=
-          fmt::format("  [[maybe_unused]] const dim3 ak_cluster({});\n",
-                      dimensions(launch.cluster, {kMaxCluster, kMaxCluster, kMaxCluster}, "a cluster"));
+      numbers += fmt::format(
+          "  [[maybe_unused]] const dim3 ak_cluster({});\n",
+          dimensions(launch.cluster, {kMaxClusterBlocks, kMaxClusterBlocks, kMaxClusterBlocks}, "a cluster"));
       text.cluster = "ak_cluster.x, ak_cluster.y, ak_cluster.z";
     }
     for (const ArgumentPlan& each : launch.arguments) text.arguments.push_back(argument(each));

@@ -16,8 +16,8 @@ namespace ak::codegen {
 
 struct SetMember {
   Candidate candidate;  ///< at its point
-  bool takes_every_shape =
-      true;  ///< false: of some shapes none of its launches happens, or a grid has no room
+  /// False: of some shapes none of its launches happens, or a grid has no room.
+  bool takes_every_shape = true;
 };
 
 /// Tuned points, also of several templates, and the rule that picks one from the shape.

@@ -62,9 +62,12 @@ struct LoopPlan {
   Expression low, high;  ///< low <= variable < high
 };
 
-/// Blocks of a grid, by dimension: the same for every compute capability since 7.5 (CUDA C++ Programming Guide, technical
-/// specifications).
-inline constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535};
+/// Blocks of a grid and threads of a block, by dimension: the same for every compute capability since 7.5 (CUDA C++ Programming
+/// Guide, technical specifications).
+inline constexpr std::array<std::int64_t, 3> kMaxGrid{2147483647, 65535, 65535}, kMaxBlock{1024, 1024, 64};
+inline constexpr std::int64_t kMaxClusterBlocks = 16;  ///< non-portable maximum, Hopper and later
+/// Ours: far above any honest plan, small enough that a hostile one cannot exhaust the harness.
+inline constexpr std::int64_t kMaxSharedBytes = 1 << 20;
 
 struct LaunchPlanEntry {
   std::string kernel;                            ///< C++ name expression (nvrtcAddNameExpression)

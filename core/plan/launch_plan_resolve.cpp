@@ -14,14 +14,11 @@ namespace ak {
 namespace {
 
 // CUDA C++ Programming Guide, technical specifications: the same for every compute capability since 7.5.
-constexpr std::array<std::int64_t, 3> kMaxBlock{1024, 1024, 64};
 constexpr std::int64_t kMaxThreadsPerBlock = 1024;
-constexpr std::int64_t kMaxClusterBlocks = 16;  // non-portable maximum, Hopper and later
 // Ours: far above any honest plan, small enough that a hostile one cannot exhaust the harness.
 constexpr std::int64_t kMaxWorkspaceBytes = std::int64_t{16} << 30;
 constexpr std::size_t kMaxLaunches = 4096;
 constexpr std::int64_t kMaxLoopSteps = kMaxLaunches;
-constexpr std::int64_t kMaxSharedBytes = 1 << 20;
 
 /// Ends resolve() with an error; never leaves this file.
 struct ResolveFailure {

@@ -27,10 +27,10 @@ wall time. A ratio is the geometric mean over the rounds, with Student's 95 % in
     bare_graph, bare_compile, bare_compile_max  the plain encoder without the mask that texts of one length need not
 
 While a graph is captured or compiled, transformers makes a mask where it needs none else, so the plain model's prefill, and
-encoders, may be slower in a graph than called: the bare variants are what PyTorch reaches without it. A variant that cannot be measured is null, with a reason. OUT.json is
-written after every variant and round, so a run that is cut off loses nothing. --profile adds where the GPU's time of every
-variant goes, by name of kernel. Exit code 0: every part has a time of the plain and of the patched model, and the patched
-one's logits are no further off than --worse times those of the plain one.
+encoders, may be slower in a graph than called: the bare variants are what PyTorch reaches without it. A variant that cannot
+be measured is null, with a reason. OUT.json is written after every variant and round, so a run that is cut off loses
+nothing. --profile adds where the GPU's time of every variant goes, by name of kernel. Exit code 0: every part has a time of
+the plain and of the patched model, and the patched one's logits are no further off than --worse times those of the plain one.
 """
 import argparse
 import copy
@@ -55,8 +55,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PARTS = ("accuracy", "decode", "prefill", "train", "encoder")
 VARIANTS = ("eager", "eager_graph", "compile", "compile_max", "patched", "patched_graph", "patched_compile",
             "patched_compile_max", "bare_graph", "bare_compile", "bare_compile_max")
-COMPILE_OPTIONS = {"compile": {}, "compile_max": {"mode": "max-autotune"}, "patched_compile": {},
-                   "patched_compile_max": {"mode": "max-autotune"}, "bare_compile": {}, "bare_compile_max": {"mode": "max-autotune"}}
+COMPILE_OPTIONS = {name: {"mode": "max-autotune"} if name.endswith("_max") else {} for name in VARIANTS if "compile" in name}
 ROOM = 128  # positions behind the context, for steps of a round and those that warm up; caches stay multiples of 64 (chosen)
 ROUND_SECONDS = 0.1  # of the fastest variant: 100 steps of 1 ms, which the clock's steps do not matter for (chosen)
 MOST_ROUNDS = 40  # the interval shrinks with their square root (chosen)
@@ -396,7 +395,8 @@ def bare(step):
 
 def variant(work, name, plain, patched):
     """A step of a variant as a function; Missing says why there is none."""
-    if name.startswith("bare_") and work.part != "encoder":
+    is_bare = name.startswith("bare_")
+    if is_bare and work.part != "encoder":
         raise Missing("it is for encoders")
     model = patched if name.startswith("patched") else plain
     if model is None:
@@ -407,12 +407,12 @@ def variant(work, name, plain, patched):
         if not torch.cuda.is_available():
             raise Missing("there is no CUDA device")
         step = work.step(model)
-        return captured(work, bare(step) if name.startswith("bare_") else step)
+        return captured(work, bare(step) if is_bare else step)
     if name in COMPILE_OPTIONS:
         if not hasattr(torch, "compile"):
             raise Missing(f"PyTorch {torch.__version__} has no torch.compile")
         step = marked(work.step(torch.compile(model, **COMPILE_OPTIONS[name])))
-        return bare(step) if name.startswith("bare_") else step
+        return bare(step) if is_bare else step
     return work.step(model)
 
 

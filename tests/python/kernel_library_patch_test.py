@@ -145,6 +145,12 @@ def launched(code):
     return run.stdout
 
 
+def launched_of_a_model(code):
+    """The same of a program with a model and the library, on that driver's device."""
+    made_up_driver()
+    return launched("import torch, cached_models, patch_ops\npatch_ops._library.assume_device(0)\nmodel = cached_models.model()\n" + code)
+
+
 def logits(model):
     with torch.no_grad():
         return model(TOKENS)
@@ -1633,11 +1639,7 @@ class AttentionTest(unittest.TestCase):
             self.assertTrue(torch.equal(got, one))
 
     def test_on_a_device_kernels_are_launched_and_nothing_is_read_from_it(self) -> None:
-        made_up_driver()
         code = """
-import torch, cached_models, patch_ops
-patch_ops._library.assume_device(0)
-model = cached_models.model()
 patch_ops.patch(model, every_shape=True)
 cache = cached_models.StaticCache(model.config, 32)
 def refused(*given):
@@ -1649,14 +1651,10 @@ with torch.no_grad():
     model(torch.zeros(2, 1).long(), past_key_values=cache)
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
+        self.assertEqual(launched_of_a_model(code), "['add_norm', 'mlp', 'next_token', 'norm', 'product', 'rope', 'whole_prompt']\n")
 
     def test_on_a_device_forward_mode_derivatives_are_of_the_models_own_code(self) -> None:
-        made_up_driver()
         code = """
-import torch, cached_models, patch_ops
-patch_ops._library.assume_device(0)
-model = cached_models.model()
 patch_ops.patch(model, every_shape=True)
 forward_ad, x = torch.autograd.forward_ad, torch.randn(2, 12, cached_models.WIDTH).bfloat16()
 with torch.no_grad():
@@ -1667,19 +1665,15 @@ with torch.no_grad():
     model.model.norm(x)
     print(len(patch_ops.served))
 """
-        self.assertEqual(launched(code), "True 0\nFalse 0\n1\n")
+        self.assertEqual(launched_of_a_model(code), "True 0\nFalse 0\n1\n")
 
     def test_on_a_device_kernels_for_gradients_are_launched(self) -> None:
-        made_up_driver()
         code = """
-import torch, cached_models, patch_ops
-patch_ops._library.assume_device(0)
-model = cached_models.model()
 patch_ops.patch(model)
 model(torch.zeros(2, 12).long()).logits.float().sum().backward()
 print(sorted({name for name, _ in patch_ops.served}))
 """
-        self.assertEqual(launched(code), "['any_prompt_back', 'learned_prompt']\n")
+        self.assertEqual(launched_of_a_model(code), "['any_prompt_back', 'learned_prompt']\n")
 
 
 def example(folder, name):

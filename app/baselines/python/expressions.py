@@ -22,13 +22,14 @@ def gemm(torch, p, a, b, bias=None):
 def attention(torch, p, q, k, v, residual=None, **others):
     if others or p.get("window") or p.get("softcap"):
         raise RuntimeError("scaled_dot_product_attention has no windows, soft caps, slopes, sinks, scales and offsets")
-    if p.get("layout") == "tokens":
-        o = attention(torch, {**p, "layout": "heads"}, *(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2)
-        return o if residual is None else o + residual
+    by_tokens = p.get("layout") == "tokens"
+    if by_tokens:
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     if p["causal"] and q.shape[2] != k.shape[2]:
         raise RuntimeError("PyTorch's causal mask starts at the first key, the problem's ends at the last")
     o = torch.nn.functional.scaled_dot_product_attention(
         q, k, v, is_causal=bool(p["causal"]), enable_gqa=q.shape[1] != k.shape[1])
+    o = o.transpose(1, 2) if by_tokens else o
     return o if residual is None else o + residual
 
 
