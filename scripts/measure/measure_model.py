@@ -148,28 +148,28 @@ def takes(model, name):
     return name in inspect.signature(type(model).forward).parameters
 
 
+def static_cache(kind, config, batch, room):
+    """As the versions of transformers want it."""
+    forms = ({"max_cache_len": room},
+             {"max_batch_size": batch, "max_cache_len": room, "device": DEVICE, "dtype": torch.bfloat16},
+             {"batch_size": batch, "max_cache_len": room, "device": DEVICE, "dtype": torch.bfloat16})
+    for number, form in enumerate(forms):
+        try:
+            return kind(config=config, **form)
+        except TypeError:
+            if number + 1 == len(forms):
+                raise
+    return None
+
+
 class StaticDecoder:
     """A model and its static cache: tokens go in, logits of the last one come out. Reads nothing from the GPU."""
 
     def __init__(self, model, cache, batch, room):
         self.model, self.batch = model, batch
-        self.cache = self._made(cache, model.config, batch, room)
+        self.cache = static_cache(cache, model.config, batch, room)
         self.position = torch.zeros(1, dtype=torch.long, device=DEVICE)
         self.last_only = {"logits_to_keep": 1} if takes(model, "logits_to_keep") else {}
-
-    @staticmethod
-    def _made(cache, config, batch, room):
-        """As the versions of transformers want it."""
-        forms = ({"max_cache_len": room},
-                 {"max_batch_size": batch, "max_cache_len": room, "device": DEVICE, "dtype": torch.bfloat16},
-                 {"batch_size": batch, "max_cache_len": room, "device": DEVICE, "dtype": torch.bfloat16})
-        for number, form in enumerate(forms):
-            try:
-                return cache(config=config, **form)
-            except TypeError:
-                if number + 1 == len(forms):
-                    raise
-        return None
 
     def lengths(self):
         """Tensors of the layers that count what is in the cache, in the versions of transformers that have them."""

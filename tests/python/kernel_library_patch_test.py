@@ -14,6 +14,7 @@ import inspect
 import io
 import json
 import os
+import random
 import pickle
 import shutil
 import subprocess
@@ -1965,6 +1966,36 @@ class MeasuringTest(unittest.TestCase):
                 self.assertTrue(one["low"] <= one["faster"] <= one["high"])
         if not torch.cuda.is_available():
             self.assertEqual(decode["variants"]["patched_graph"], {"step_ms": None, "reason": "there is no CUDA device"})
+
+    def test_random_mixes_of_batches_and_lengths_see_a_wrong_token_and_memory_that_nobody_wrote(self) -> None:
+        sys.path.append(os.path.join(SOURCE, "scripts", "check"))
+        import check_random_mixes
+
+        with Computed() as computed:
+            family, = check_random_mixes.of_the_tests(ops())
+            draw = random.Random(1)
+            drawn = [check_random_mixes.mix_of(draw, [family])[1] for _ in range(60)]
+            mixes = [{**one, "batch": min(one["batch"], 3)} for one in drawn if sum(one["pieces"]) < 60]
+            self.assertEqual({one["call"] for one in mixes}, {"prompt", "static", "growing"})
+            self.assertTrue(all(check_random_mixes.tried(family, one, 2)[1] for one in mixes))
+            self.assertTrue({"product", "next_token", "norm", "add_norm", "rope"} <= set(computed.calls))
+
+            def planted(what):
+                """Whether each mix is right when the last row of every sum's norm is changed."""
+                def change(function):
+                    def changed(*arguments):
+                        y, total = function(*arguments)
+                        y.view(-1)[-y.shape[-1]:] *= what
+                        return y, total
+                    return changed
+
+                norm, = (one for one in ops()._library.operators if one.name == "add_norm")
+                made = change(norm.reference())
+                with unittest.mock.patch.object(norm, "reference", lambda: made):
+                    return [check_random_mixes.tried(family, mix, 2)[1] for mix in mixes]
+
+            self.assertNotIn(True, planted(1.5))
+            self.assertNotIn(True, planted(float("nan")))
 
 
 unittest.main(argv=sys.argv[:1] + sys.argv[3:])
