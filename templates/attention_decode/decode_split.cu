@@ -6,9 +6,12 @@
     "WARPS_K": {"values": [1, 2, 4, 8], "default": 2},
     "STAGES": {"values": [2, 3, 4, 6], "default": 2},
     "BLOCKS_PER_SM": {"values": [1, 2, 4, 8], "default": 4},
-    "LAST_BLOCK": {"values": [0, 1], "default": 0}
+    "LAST_BLOCK": {"values": [0, 1], "default": 0},
+    "CLUSTER": {"values": [0, 8, 16], "default": 0}
   },
   "starts": [
+    {"BLOCKS_PER_SM": 1, "CLUSTER": 8, "KEYS": 32, "STAGES": 3, "WARPS_K": 4},
+    {"BLOCKS_PER_SM": 2, "CLUSTER": 16, "STAGES": 4, "WARPS_K": 4},
     {"BLOCKS_PER_SM": 1, "STAGES": 4, "WARPS_K": 4},
     {"BLOCKS_PER_SM": 2, "KEYS": 32, "WARPS_M": 2},
     {"BLOCKS_PER_SM": 1, "WARPS_K": 8},
@@ -19,33 +22,41 @@
   "constraints": [
     "ARCH >= (89 if dtype == 'float8_e4m3fn' else 80)",
     "WARPS_M * WARPS_K <= 8",
+    "CLUSTER == 0 or LAST_BLOCK == 0",
+    "CLUSTER <= (16 if ARCH == 90 else 8 if ARCH > 90 else 0)",
     "D * sizeof_k // 16 % (2 * WARPS_M) == 0",
     "WARPS_M * 16 * (D * 2 + 4) + WARPS_K * max(STAGES * 2 * KEYS * D * sizeof_k, WARPS_M * 16 * (D + 10) * 4) <= SHARED_BYTES_PER_BLOCK"
   ],
   "let": {
     "ROW_TILES": "ceil_div(Q * (HQ // HKV), WARPS_M * 16)",
-    "WANTED": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * HKV * ROW_TILES))",
+    "AT_ONCE": "max(1, BLOCKS_PER_SM * SM_COUNT // (B * HKV * ROW_TILES))",
+    "WANTED": "min(AT_ONCE, CLUSTER) if CLUSTER else AT_ONCE",
     "SHARE": "KEYS * WARPS_K * ceil_div(ceil_div(S, KEYS * WARPS_K), WANTED)",
     "SPLITS": "ceil_div(S, SHARE)",
     "SHARED": "WARPS_M * 16 * (D * 2 + 4) + WARPS_K * max(STAGES * 2 * KEYS * D * sizeof_k, WARPS_M * 16 * (D + 10) * 4)"
   },
   "workspace": [
-    {"name": "part", "dtype": "float32", "count": "B * Q * HQ * SPLITS * D if SPLITS > 1 else 0"},
-    {"name": "part_lse", "dtype": "float32", "count": "B * Q * HQ * SPLITS if SPLITS > 1 else 0"},
+    {"name": "part", "dtype": "float32", "count": "B * Q * HQ * SPLITS * D if SPLITS > 1 and not CLUSTER else 0"},
+    {"name": "part_lse", "dtype": "float32", "count": "B * Q * HQ * SPLITS if SPLITS > 1 and not CLUSTER else 0"},
     {"name": "arrived", "dtype": "uint32", "count": "B * HKV * ROW_TILES if SPLITS > 1 and LAST_BLOCK else 0", "init": "zero"}
   ],
   "launches": [
     {"kernel": "decode_split", "grid": ["SPLITS", "HKV * ROW_TILES", "B"], "block": ["WARPS_M * WARPS_K * 32"],
-     "shared_bytes": "SHARED",
+     "shared_bytes": "SHARED", "when": "CLUSTER == 0 or SPLITS == 1",
+     "args": ["q", "k", "v", "lengths", {"optional": "block_table"}, {"optional": "k_scale"}, {"optional": "v_scale"}, "o",
+              {"optional": "lse"}, "part", "part_lse", "arrived", {"i32": "Q"}, {"i32": "HQ"}, {"i32": "HKV"}, {"i32": "S"},
+              {"i32": "SHARE"}]},
+    {"kernel": "decode_split", "grid": ["SPLITS", "HKV * ROW_TILES", "B"], "block": ["WARPS_M * WARPS_K * 32"],
+     "shared_bytes": "SHARED", "cluster": ["SPLITS"], "when": "CLUSTER > 0 and SPLITS > 1",
      "args": ["q", "k", "v", "lengths", {"optional": "block_table"}, {"optional": "k_scale"}, {"optional": "v_scale"}, "o",
               {"optional": "lse"}, "part", "part_lse", "arrived", {"i32": "Q"}, {"i32": "HQ"}, {"i32": "HKV"}, {"i32": "S"},
               {"i32": "SHARE"}]},
     {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * HQ * (D // 4), 128)"], "block": [128],
-     "when": "SPLITS > 1 and not LAST_BLOCK and ARCH < 90",
+     "when": "SPLITS > 1 and not LAST_BLOCK and not CLUSTER and ARCH < 90",
      "args": ["lengths", "part", "part_lse", "o", {"optional": "lse"}, {"i32": "B * Q * HQ"}, {"i32": "Q * HQ"},
               {"i32": "SPLITS"}, {"i32": "SHARE"}]},
     {"kernel": "combine_splits", "grid": ["ceil_div(B * Q * HQ * (D // 4), 128)"], "block": [128],
-     "when": "SPLITS > 1 and not LAST_BLOCK and ARCH >= 90", "pdl": true,
+     "when": "SPLITS > 1 and not LAST_BLOCK and not CLUSTER and ARCH >= 90", "pdl": true,
      "args": ["lengths", "part", "part_lse", "o", {"optional": "lse"}, {"i32": "B * Q * HQ"}, {"i32": "Q * HQ"},
               {"i32": "SPLITS"}, {"i32": "SHARE"}]}
   ]
@@ -61,7 +72,8 @@
 //     team 1: tile 1 │ tile WARPS_K + 1 │ ...
 //       a warp, for every tile of its team:  scores = q k^T  ->  p = 2^(scores * scale - top)  ->  results += p v
 //     the teams' results, with their maxima and sums, meet in shared memory
-//   splits: part (results) and part_lse (logarithms of their sums) ─► combined by a second launch, or by the last block
+//   splits: part (results) and part_lse (logarithms of their sums) ─► combined by a second launch, or by the last block;
+//           with CLUSTER they are a cluster of up to so many blocks, whose shared memory has both, and no other launch waits
 //
 // A team of WARPS_M warps, each with 16 rows, has a ring of its own and waits for no other: with WARPS_M = 1 the loop
 // has no barrier at all. Everything is added in a fixed order.
@@ -90,6 +102,7 @@ constexpr int WARPS_M = 1;
 constexpr int WARPS_K = 2;
 constexpr int STAGES = 2;
 constexpr bool LAST_BLOCK = false;
+constexpr int CLUSTER = 0;
 constexpr int D = 128;
 constexpr bool PAGED = false;
 constexpr int PAGE_SIZE = 16;
@@ -160,6 +173,7 @@ struct Ring {
   const int* table;       // pages of the sequence
   long long pitch;        // elements from a position to the next
   int length, first, tiles;
+  int last_page;  // that the table has
   u32 slots;
   int pages[PAGES];  // of the tile that is copied next, asked for while the one before it is copied
 
@@ -171,8 +185,8 @@ struct Ring {
     if constexpr (PAGED) {
 #pragma unroll
       for (int p = 0; p < PAGES; ++p) {
-        const int page = position(tile) / PAGE_SIZE + p, last = max(length - 1, 0) / PAGE_SIZE;
-        pages[p] = __ldg(table + min(page, last));
+        // Not by the length, which is on its way at first; lines past it are not copied, whatever their page.
+        pages[p] = __ldg(table + min(position(tile) / PAGE_SIZE + p, last_page));
       }
     }
   }
@@ -487,19 +501,21 @@ __global__ void __launch_bounds__(THREADS)
   const int length = lengths[sequence];
   const int begin = split * share, end = min(begin + share, length);
   const int team = threadIdx.x / TEAM;
+  Ring ring;
+  const long long first_line = PAGED ? 0 : static_cast<long long>(sequence) * room;
+  ring.k = k + (first_line * hkv + key_head) * D;
+  ring.v = v + (first_line * hkv + key_head) * D;
+  const int pages = (room + PAGE_SIZE - 1) / PAGE_SIZE;
+  ring.table = block_table + static_cast<long long>(sequence) * pages;
+  ring.last_page = pages - 1;
+  ring.pitch = static_cast<long long>(hkv) * D;
+  ring.first = begin + team * KEYS;
+  ring.slots = ak::shared_address(rings) + team * (STAGES * STAGE);
+  ring.look_up(0);
 
   if (begin < length || split == 0) {
-    Ring ring;
-    const long long first_line = PAGED ? 0 : static_cast<long long>(sequence) * room;
-    ring.k = k + (first_line * hkv + key_head) * D;
-    ring.v = v + (first_line * hkv + key_head) * D;
-    ring.table = block_table + static_cast<long long>(sequence) * ((room + PAGE_SIZE - 1) / PAGE_SIZE);
-    ring.pitch = static_cast<long long>(hkv) * D;
     ring.length = length;
-    ring.first = begin + team * KEYS;
     ring.tiles = max(end - ring.first + WARPS_K * KEYS - 1, 0) / (WARPS_K * KEYS);
-    ring.slots = ak::shared_address(rings) + team * (STAGES * STAGE);
-    ring.look_up(0);
     for (int tile = 0; tile < STAGES - 1; ++tile) ring.start(tile);
 
     const float scale = LOG2_E / sqrtf(static_cast<float>(D)) * (FP8 ? k_scale[key_head] : 1.0f);
@@ -549,6 +565,9 @@ __global__ void __launch_bounds__(THREADS)
       const long long line = rows.line(sequence, key_head, first_row + row);
       if (gridDim.x == 1) {
         ak::write_decoded<D>(o, lse, line, column, all, value_scale);
+      } else if constexpr (CLUSTER > 0) {  // in the place of the first team, which no other thread reads
+        *reinterpret_cast<float4*>(meeting.results + row * PITCH + column) = all.mean(value_scale);
+        if (column == 0) scales[row] = all.log2_sum();
       } else {
         *reinterpret_cast<float4*>(part + (line * gridDim.x + split) * D + column) = all.mean(value_scale);
         if (column == 0) part_lse[line * gridDim.x + split] = all.log2_sum();
@@ -556,6 +575,19 @@ __global__ void __launch_bounds__(THREADS)
     }
   }
 
+  if constexpr (CLUSTER > 0) {
+    if (gridDim.x == 1) return;
+    ak::cluster_sync();
+    // Each block combines as many columns of the rows, which all blocks have parts of.
+    const int all = min(ROWS, rows.count() - first_row) * (D / 4), each = (all + gridDim.x - 1) / gridDim.x;
+    const Meeting meeting(rings);
+    for (int i = split * each + threadIdx.x; i < min((split + 1) * each, all); i += THREADS) {
+      const int row = i / (D / 4), column = i % (D / 4) * 4;
+      ak::combine_cluster<D>(ak::shared_address(meeting.results + row * PITCH + column), ak::shared_address(scales + row), o,
+                             lse, rows.line(sequence, key_head, first_row + row), column, (length + share - 1) / share);
+    }
+    ak::cluster_sync();  // no block ends while others read what it left
+  }
   if constexpr (LAST_BLOCK) {
     if (gridDim.x == 1) return;
     __syncthreads();

@@ -6,6 +6,7 @@
 // and the binary logarithm of the weights' sum, minus infinity where it has no key. A thread adds four columns.
 #pragma once
 
+#include <ak/clusters.cuh>
 #include <ak/elements.cuh>
 #include <ak/functions.cuh>
 
@@ -93,6 +94,21 @@ __device__ __forceinline__ void combine_decoded(const float* means, const float*
     parts.add(__ldcg(logarithms + split), 1.0f,
               __ldcg(reinterpret_cast<const float4*>(means + static_cast<long long>(split) * D)));
   }
+  write_decoded<D>(o, lse, line, column, parts);
+}
+
+/// The same out of parts that the first `used` blocks of a cluster have in their shared memory: `mean` and `logarithm` are
+/// addresses of this block's own. A cluster_sync() comes before and behind it.
+template <int D, class T>
+__device__ __forceinline__ void combine_cluster(u32 mean, u32 logarithm, T* o, float* lse, long long line, int column,
+                                                int used) {
+  float top = minus_infinity();
+#pragma unroll 8
+  for (int rank = 0; rank < used; ++rank) top = fmaxf(top, load_remote(remote_address(logarithm, rank)));
+  SoftmaxParts parts(top);
+#pragma unroll 8
+  for (int rank = 0; rank < used; ++rank)
+    parts.add(load_remote(remote_address(logarithm, rank)), 1.0f, load_remote_vector(remote_address(mean, rank)));
   write_decoded<D>(o, lse, line, column, parts);
 }
 

@@ -551,6 +551,17 @@ __global__ void score_exponents(const float* products, const float* slopes, floa
 __global__ void decoded(const float* means, const float* logarithms, __half* o, float* lse, int splits, int used) {
   ak::combine_decoded<8>(means, logarithms, o, lse, threadIdx.x / 2, threadIdx.x % 2 * 4, splits, used);
 }
+// The same: a block a part, all of them a cluster; the last block adds. Two threads a line, of which there are three.
+__global__ void decoded_in_cluster(const float* means, const float* logarithms, __half* o, float* lse, int splits, int used) {
+  __shared__ __align__(16) float mean[3][8], logarithm[3];
+  const int line = threadIdx.x / 2, column = threadIdx.x % 2 * 4, part = line * splits + blockIdx.x;
+  for (int i = 0; i < 4; ++i) mean[line][column + i] = means[part * 8 + column + i];
+  if (column == 0) logarithm[line] = logarithms[part];
+  ak::cluster_sync();
+  if (blockIdx.x == splits - 1)
+    ak::combine_cluster<8>(ak::shared_address(&mean[line][column]), ak::shared_address(&logarithm[line]), o, lse, line, column, used);
+  ak::cluster_sync();
+}
 __global__ void decode_rows(int2* found, int queries, int hq, int hkv, int length) {
   const ak::DecodeRows rows{queries, hq, hkv};
   const int at = threadIdx.x, row = at % rows.count();

@@ -986,11 +986,15 @@ TEST_CASE("ak/decode.cuh adds parts of the keys by their sums, and leaves out pa
   const auto means = numbers(kLines * kSplits * kColumns);
   const std::vector<float> logarithms{1,    3,   none, -2,   100,  none, none, 200,
                                       none, 100, none, none, none, none, 100};
-  CudaProgram program = header_program("decoded");
+  const bool clustered = GENERATE(false, true);
+  INFO((clustered ? "parts of the blocks of a cluster" : "parts in memory"));
+  CudaProgram program = header_program(clustered ? "decoded_in_cluster" : "decoded");
   const auto o = program.memory(kLines * kColumns * 2), lse = program.memory(kLines * 4);
   program.argument(program.upload(means)).argument(program.upload(logarithms)).argument(o).argument(lse);
   program.argument(static_cast<int>(kSplits)).argument(static_cast<int>(kUsed));
-  program.launch_cleanly(blocks_of(1, kLines * 2));
+  LaunchRequest request = blocks_of(clustered ? kSplits : 1, kLines * 2);
+  if (clustered) request.cluster = {kSplits, 1, 1};
+  program.launch_cleanly(request);
   const auto results = program.download<std::uint16_t>(o, kLines * kColumns);
   const auto sums = program.download<float>(lse, kLines);
   for (std::size_t line = 0; line < kLines; ++line) {
