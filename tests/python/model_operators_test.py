@@ -68,6 +68,70 @@ class Operators(Files):
         self.assertEqual([row["operator"] for row in answer["operators"]], ["linear", "gelu"])
         self.assertIn("gelu at [2, 24, 64] is not linear_gelu: its formula is off", " ".join(answer["notes"]))
 
+    def test_a_setting_of_an_operator_makes_it_another_one(self):
+        up = "self.up = nn.Linear(W, W)"
+        tanh = self.answer(model(up, "return F.gelu(self.up(x), approximate='tanh')"))["operators"]
+        self.assertEqual([(row["operator"], row["params"].get("function")) for row in tanh], [("linear", None), ("gelu", "gelu_tanh")])
+        self.assertEqual([name for _, name, _ in self.found(model(NORM, "y = torch.add(x, torch.tanh(x), alpha=2)\n"
+                                                                  "return self.weight * (y * %s)" % RMS.replace("x.to", "y.to")))],
+                         ["tanh", "add", "rmsnorm"])
+        self.assertEqual([name for _, name, _ in self.found(model("", "return torch.addmm(x[0], x[0], x[1].t() @ x[1], beta=0.5)"))],
+                         ["linear", "addmm"])
+
+    def test_the_numbers_of_formulas_are_compared_and_not_their_roundings(self):
+        nearly = [dict(one, formula=one["formula"].replace("F.silu(x)", "F.silu(x) * 1.0005")) for one in PATTERNS]
+        for dtype in ("bfloat16", "float32"):
+            answer = self.answer(model("", "return F.silu(x)", "torch.randn(2, 24, W).to(torch.%s)" % dtype), nearly)
+            self.assertEqual([row["algorithm"] for row in answer["operators"]], [""])
+
+    def test_operators_of_strided_tensors_are_run_as_they_lie(self):
+        self.assertEqual([name for _, name, _ in self.found(model(
+            "self.q, self.o = nn.Linear(W, W), nn.Linear(W, W)",
+            "y = torch.tanh(self.q(x).view(2, 24, 4, 16).transpose(1, 2) * 2.0)\n"
+            "return self.o(y.transpose(1, 2).reshape(2, 24, W))"))], ["mul", "tanh", "linear"])
+        rows = self.answer(model("", "return F.silu(x.expand(4, 3, 24, W).transpose(0, 1)) * 1", "torch.randn(3, 24, W)"))["operators"]
+        self.assertEqual([row["operator"] for row in rows], ["silu", "mul"])
+
+    def test_attention_is_found_in_the_forms_that_models_have_it_in(self):
+        heads = "q = x.view(2, 24, 4, 16).transpose(1, 2)\nk, v = q.flip(0), q.flip(1)\n"
+        scores = "torch.softmax(q @ k.transpose(2, 3) * 0.25%s, -1) @ v"
+        mask = "m = torch.full((24, 24), float('-inf'), dtype=x.dtype).triu(1)\n"
+        forms = {heads + "return " + scores % "": False, heads + mask + "return " + scores % " + m": True}
+        if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+            call = "F.scaled_dot_product_attention(q, k, v%s)"
+            forms[heads + "return " + call % ""] = False
+            forms[heads + "return " + call % ", is_causal=True"] = True
+            forms[heads + mask + "return " + call % ", attn_mask=m"] = True
+            forms[heads + "m = torch.ones(24, 24, dtype=torch.bool).tril()\nreturn " + call % ", attn_mask=m"] = True
+            forms[heads + "return " + call % ", scale=0.25"] = False
+        for dtype in ("float32", "bfloat16"):
+            for forward, causal in forms.items():
+                with self.subTest(forward, dtype=dtype):
+                    row, = [one for one in self.answer(model("", forward, "torch.randn(2, 24, W).to(torch.%s)" % dtype))["operators"]
+                            if one["operator"] not in ("flip", "full", "triu", "ones", "tril")]
+                    self.assertEqual((row["algorithm"], row["params"].get("causal", False)), ("flash_attention", causal))
+                    self.assertEqual(row["axes"], {"B": 2, "H": 4, "G": 4, "S": 24, "T": 24})
+
+    @unittest.skipUnless(hasattr(torch.nn.functional, "scaled_dot_product_attention"), "this PyTorch has no such function")
+    def test_attention_of_another_scale_window_or_query_count_is_another_operator(self):
+        heads = "q = x.view(2, 24, 4, 16).transpose(1, 2)\n"
+        for arguments in ("q, q, q, scale=0.5", "q[:, :, :4], q, q, is_causal=True", "q, q, q, attn_mask=q @ q.transpose(2, 3)"):
+            with self.subTest(arguments):
+                found = self.answer(model("", heads + "return F.scaled_dot_product_attention(%s)" % arguments))["operators"]
+                self.assertEqual([row["algorithm"] for row in found if row["operator"] == "scaled_dot_product_attention"], [""])
+
+    def test_layers_of_pytorch_are_their_operators(self):
+        layer = "self.layer = nn.TransformerEncoderLayer(W, 4, 128, batch_first=True)"
+        names = [name for _, name, _ in self.found(model(layer, "return self.layer(x)"))]
+        self.assertIn("attention", names)
+        self.assertIn("residual_norm", names)
+        self.assertIn("attention", [name for _, name, _ in self.found(model(
+            "self.layer = nn.MultiheadAttention(W, 4, batch_first=True)", "return self.layer(x, x, x)[0]"))])
+
+    def test_what_has_no_element_is_nobodys_work(self):
+        with self.assertRaisesRegex(TaskError, "no operator on any element"):
+            self.answer(model("self.up = nn.Linear(W, W)", "return torch.softmax(self.up(x), -1)", "torch.randn(0, W)"))
+
     def test_operators_that_no_pattern_has_are_named_with_their_work(self):
         rows = self.answer(model("", "return torch.erfinv(x * 0.1)"))["operators"]
         self.assertEqual([(row["operator"], row["algorithm"]) for row in rows], [("mul", ""), ("erfinv", "")])

@@ -128,7 +128,7 @@ def _cost(name, args, tensors, outputs):
         transposed = len(args) > 6 and args[6] is True
         spread = tuple(tensors[0].shape) if transposed else out
         return 2, spread + tuple(tensors[1].shape[1:])
-    if name.startswith("_scaled_dot_product") and len(tensors) > 2:
+    if name.lstrip("_").startswith("scaled_dot_product") and len(tensors) > 2:
         return 4, tuple(tensors[0].shape) + (tensors[1].shape[-2],)
     if name in POOLS:
         kernel = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]

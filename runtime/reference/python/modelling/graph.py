@@ -1,5 +1,7 @@
 """The graph of what a model runs: one node for each operator of PyTorch, with what it takes and gives."""
 
+import contextlib
+
 import torch
 
 from ..modes import Mode
@@ -9,6 +11,9 @@ from ..trace import FREE, _cost, _flat
 # Operators that only say how elements lie, or of which type they are: what they give is what they take.
 TRANSPARENT = frozenset("""view _unsafe_view reshape _reshape_alias t transpose permute expand squeeze unsqueeze clone
 contiguous detach alias _to_copy to lift_fresh view_as expand_as flatten unflatten movedim""".split())
+# Arguments that say where and of which type a result is, not what it is.
+FORM = frozenset(["dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking"])
+ATTENTION = "scaled_dot_product_attention"
 
 
 class Place:
@@ -29,6 +34,7 @@ class Value:
 
     def __init__(self, tensor, node=None):
         self.shape, self.dtype, self.node = tuple(tensor.shape), tensor.dtype, node
+        self.strides = tensor.stride() if tensor.layout is torch.strided else None
         self.uses = []
         self.returned = False
         self.contents = tensor if _may_be_mask(tensor) else None
@@ -54,6 +60,20 @@ class Node:
         """Its tensors, in the order of its arguments."""
         return [part.value for part in _flat(list(self.args) + list(self.kwargs.values())) if isinstance(part, Place)]
 
+    def parts(self):
+        """All of its arguments, in the order in which the operator has them, and of each whether it is as it is when nobody gives
+        it, or says nothing of the result's numbers."""
+        declared = getattr(getattr(self.function, "_schema", None), "arguments", [])
+        if len(declared) < len(self.args):
+            return [(part, False) for part in self.args]
+        found = []
+        for at, one in enumerate(declared):
+            default = one.default_value if one.has_default_value() else None
+            part = self.args[at] if at < len(self.args) else self.kwargs.get(one.name, default)
+            usual = one.has_default_value() and not isinstance(part, Place) and part == default
+            found.append((part, usual or one.name in FORM))
+        return found
+
     def moves_nothing(self):
         return self.name in TRANSPARENT
 
@@ -68,7 +88,7 @@ class Recorder(Mode):
 
     def __init__(self):
         super().__init__()
-        self.nodes, self.values, self._alive = [], {}, []
+        self.nodes, self.values, self._alive, self.whole = [], {}, [], False
 
     def value(self, tensor):
         if id(tensor) not in self.values:
@@ -84,9 +104,21 @@ class Recorder(Mode):
         return part
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        node = Node(function, self.placed(tuple(args)), {name: self.placed(part) for name, part in kwargs.items()})
-        result = function(*args, **kwargs)
+        if self.whole:
+            return function(*args, **(kwargs or {}))
+        return self.noted(function, args, kwargs or {}, function)
+
+    def as_one(self, function, operator, args, kwargs):
+        """The result of a function that is one operator here, whatever it runs."""
+        self.whole = True
+        try:
+            return self.noted(operator, args, kwargs, function)
+        finally:
+            self.whole = False
+
+    def noted(self, operator, args, kwargs, run):
+        node = Node(operator, self.placed(tuple(args)), {name: self.placed(part) for name, part in kwargs.items()})
+        result = run(*args, **kwargs)
         tensors = [part for part in _flat(list(args)) if isinstance(part, torch.Tensor)]
         outputs = [part for part in _flat([result]) if isinstance(part, torch.Tensor)]
         factor, sizes = _cost(node.name, args, tensors, outputs)
@@ -105,15 +137,72 @@ class Recorder(Mode):
         return result
 
 
+class Functions(torch.overrides.TorchFunctionMode):
+    """Attention is one operator, which PyTorch has in many forms, by type, shape, mask and version."""
+
+    def __init__(self, recorder):
+        super().__init__()
+        self._recorder = recorder
+        self._attention = getattr(torch.nn.functional, ATTENTION, None)
+
+    def attend(self, *args, **kwargs):
+        if self._recorder.whole or len(args) < 3:
+            return self._attention(*args, **kwargs)
+        return self._recorder.as_one(self._attention, getattr(torch.ops.aten, ATTENTION).default, args, kwargs)
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if self._attention is None or function is not self._attention:
+            return function(*args, **(kwargs or {}))
+        return self.attend(*args, **(kwargs or {}))
+
+    def __enter__(self):
+        if self._attention is not None:  # for what PyTorch's own functions call, which no mode sees
+            setattr(torch.nn.functional, ATTENTION, self.attend)
+        return super().__enter__()
+
+    def __exit__(self, *raised):
+        if self._attention is not None:
+            setattr(torch.nn.functional, ATTENTION, self._attention)
+        return super().__exit__(*raised)
+
+
+@contextlib.contextmanager
+def _in_small_operators():
+    """Without operators that are a whole layer, as PyTorch's own modules of attention have them where nothing is learned."""
+    switch = getattr(torch.backends, "mha", None)
+    if switch is None or not hasattr(switch, "set_fastpath_enabled"):
+        yield
+        return
+    before = switch.get_fastpath_enabled()
+    switch.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        switch.set_fastpath_enabled(before)
+
+
+def _needed(nodes):
+    """Without nodes whose results nobody takes, as torch.compile leaves them out: those that write into their arguments stay."""
+    kept = set()
+    for node in reversed(nodes):
+        if (any(value.returned or any(id(use) in kept for use in value.uses) for value in node.outputs)
+                or getattr(getattr(node.function, "_schema", None), "is_mutable", False)):
+            kept.add(id(node))
+    for node in nodes:
+        for value in node.inputs:
+            value.uses = [use for use in value.uses if id(use) in kept]
+    return [node for node in nodes if id(node) in kept]
+
+
 def recorded(run):
-    """The nodes of what `run` computes, in its order."""
+    """The nodes of what `run` computes and gives back, in its order."""
     recorder = Recorder()
-    with torch.no_grad(), recorder:
+    with torch.no_grad(), _in_small_operators(), recorder, Functions(recorder):
         results = run()
     for result in _flat([results]):
         if isinstance(result, torch.Tensor) and id(result) in recorder.values:
             recorder.values[id(result)].returned = True
-    return recorder.nodes
+    return _needed(recorder.nodes)
 
 
 def through(value):
@@ -126,12 +215,14 @@ def through(value):
 
 
 def replayed(nodes, known):
-    """What nodes compute from other contents. known: value -> tensor, of all that they take from elsewhere."""
+    """What nodes compute from other contents, all in float64. known: value -> tensor, of all that they take from elsewhere."""
     known = dict(known)
 
     def taken(part):
         if isinstance(part, Place):
             return known[part.value]
+        if isinstance(part, torch.dtype) and part.is_floating_point:
+            return torch.float64
         if isinstance(part, (list, tuple)):
             return type(part)(taken(one) for one in part)
         return part

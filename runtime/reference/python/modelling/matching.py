@@ -2,7 +2,7 @@
 
 A pattern is a tree: a text is a variable (the same text is the same tensor), a number a constant, {"any": "eps"} any
 constant, [operator, parts...] a node. {"shared": tree} is a node that others may use, too: a result of the fused operator.
-Views and casts between nodes do not matter, nor does the order of what is added or multiplied.
+Arguments of a node that a pattern leaves out are those that PyTorch has when nobody gives them. Views and casts between nodes do not matter, nor does the order of what is added or multiplied.
 """
 
 from .graph import Place, through
@@ -70,11 +70,12 @@ def _fits_node(tree, value, match, shared=False):
     found.nodes.extend(one.node for one in way[:-1])
     if shared:
         found.shared.append(node)
-    parts = list(node.args)
-    wanted = tree[1:]
-    if len(parts) < len(wanted):
+    given, wanted = node.parts(), tree[1:]
+    needed = [part for part, usual in given[len(wanted):] if not usual and part is not None]
+    if len(given) < len(wanted) or needed:
         return
-    orders = [parts[:len(wanted)]]
+    parts = [part for part, _ in given[:len(wanted)]]
+    orders = [parts]
     if tree[0] in EITHER_ORDER and len(wanted) == 2:
         orders.append([parts[1], parts[0]])
     for order in orders:
