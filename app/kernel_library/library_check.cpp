@@ -43,6 +43,7 @@ class LibraryChecker {
                  const std::function<void(std::string_view)>& progress, const std::atomic<bool>* stop)
       : order_(order), config_(config), progress_(progress), stop_(stop) {
     check_.package = read_package(order.package, order.problems, order.measurement.database);
+    check_.notes = check_.package.notes;
     choose_operators(check_.package, order.operators);
     target_ = check_target(check_.package, order.device);
     check_.device = target_.device->name;

@@ -23,7 +23,7 @@ namespace ak::app {
 /// What a time now is compared with.
 enum class Against : std::uint8_t {
   image,    ///< the stored machine code, in pairs: the same source compiled now is the other
-  cost,     ///< the stored cost, on the CPU device, whose costs do not vary
+  cost,     ///< the stored cost, on the CPU device, whose costs hardly vary
   then,     ///< what it was of PyTorch's time, of the same version, when the package was first timed with it
   pytorch,  ///< PyTorch, in turns; the kernel was faster than it before
 };

@@ -85,6 +85,7 @@ bool fails_now(const LibraryCheck& check, const std::string& name) {
 std::string replacement(const LibraryCheck& check, const PackagedKernel& kernel, const RepairOrder& order,
                         const Target& target, const Config& config, Repair& repair) {
   const RowId search = search_for(kernel, order);
+  if (search == 0 && kernel.is_damaged()) return std::to_string(kernel.variant);
   if (search == 0) {
     repair.notes.push_back(fmt::format("{} stays: no search found a kernel", kernel.name));
     return {};
@@ -109,8 +110,7 @@ void add_entries(const PackagedKernel& kernel, const std::string& word, std::vec
   }
 }
 
-PackageOrder rebuilt_order(const ReadPackage& package, const Repair& repair, const RepairOrder& order,
-                           const fs::path& output) {
+PackageOrder rebuilt_order(const ReadPackage& package, const Repair& repair, const RepairOrder& order) {
   PackageOrder built{.name = package.name,
                      .version = next_version(package.description.value("version", "1.0")),
                      .entries = {},
@@ -118,7 +118,6 @@ PackageOrder rebuilt_order(const ReadPackage& package, const Repair& repair, con
                      .archs = {},
                      .device = package.device,
                      .database = order.database,
-                     .output = output,
                      .compiler = order.compiler};
   for (const PackagedKernel& kernel : package.kernels) {
     const auto replaced = repair.replaced.find(kernel.name);
@@ -133,32 +132,13 @@ PackageOrder rebuilt_order(const ReadPackage& package, const Repair& repair, con
   return built;
 }
 
-/// A name beside the package: renames stay on one file system.
-fs::path beside(const fs::path& folder, const char* what) {
-  fs::path name = folder.lexically_normal();
-  if (!name.has_filename()) name = name.parent_path();
-  name += what;
-  return name;
-}
-
-void take_place(const fs::path& made, const fs::path& folder) {
-  const fs::path old = beside(folder, ".old");
-  std::error_code error;
-  fs::remove_all(old, error);
-  fs::rename(folder, old, error);
-  if (!error) fs::rename(made, folder, error);
-  if (error)
-    fail(ExitCode::output, "{} cannot take the place of {}: {}; both are there", made.string(),
-         folder.string(), error.message());
-  fs::remove_all(old, error);
-}
-
 }  // namespace
 
 std::vector<PackageEntry> entries_to_tune(const ReadPackage& package, const std::vector<std::string>& names) {
   std::vector<PackageEntry> entries;
   for (const PackagedKernel& kernel : package.kernels)
-    if (std::ranges::find(names, kernel.name) != names.end()) entries.push_back(entry_of_kernel(kernel));
+    if (std::ranges::find(names, kernel.name) != names.end() && !kernel.is_damaged())
+      entries.push_back(entry_of_kernel(kernel));
   return entries;
 }
 
@@ -188,12 +168,9 @@ Repair repair_package(const LibraryCheck& check, const RepairOrder& order, const
     if (!word.empty()) repair.replaced[kernel.name] = word;
   }
   if (repair.replaced.empty()) return repair;
-  const fs::path made = beside(order.package, ".new");
-  std::error_code error;
-  fs::remove_all(made, error);
-  const BuiltPackage built = build_package(rebuilt_order(package, repair, order, made), config, progress);
+  PackageFolder folder(order.package, true);
+  const BuiltPackage built = build_package(rebuilt_order(package, repair, order), folder, config, progress);
   for (const std::string& note : built.notes) repair.notes.push_back(note);
-  take_place(made, order.package);
   return repair;
 }
 

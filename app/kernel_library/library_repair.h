@@ -16,7 +16,8 @@ namespace ak::app {
 
 struct LibraryCheck;
 
-/// What is tuned again: as a TuningOrder has it. A kernel that can no longer be read is among them.
+/// What is tuned again: as a TuningOrder has it. A kernel that can no longer be read is among them, one whose files in the
+/// package are damaged is not.
 /// @param names of operators
 [[nodiscard]] std::vector<PackageEntry> entries_to_tune(const ReadPackage& package,
                                                         const std::vector<std::string>& names);

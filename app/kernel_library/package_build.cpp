@@ -21,6 +21,7 @@
 #include "codegen/problem/problem_catalog.h"
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/hash.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
 #include "runtime/process/scratch_folder.h"
@@ -74,11 +75,27 @@ std::string operator_name(const PackageEntry& entry, const ProblemInstance& prob
   return name;
 }
 
+/// A shape of a plan, where it has one, has a size for every axis of the definition that varies, and no other.
+void check_axes(const PackageEntry& entry, const ProblemInstance& problem) {
+  std::vector<std::string> wanted;
+  for (const Axis& axis : problem.definition.axes)
+    if (axis.varies()) wanted.push_back(axis.name);
+  std::ranges::sort(wanted);
+  for (const Json& axes : entry.axes) {
+    std::vector<std::string> given;
+    for (const auto& [name, size] : axes.items()) given.push_back(name);
+    std::ranges::sort(given);
+    if (!given.empty() && given != wanted)
+      fail(ExitCode::usage, "its axes are {}; expected {}", fmt::join(given, ", "), fmt::join(wanted, ", "));
+  }
+}
+
 /// What a plan's file says wrong is said with its place there.
 std::shared_ptr<const ProblemInstance> checked_problem(const PackageOrder& order, const PackageEntry& entry) {
   try {
     auto problem = instance_of(order, entry);
     static_cast<void>(operator_name(entry, *problem));
+    check_axes(entry, *problem);
     return problem;
   } catch (const Error& error) {
     if (entry.place.empty() || error.code() != ExitCode::usage) throw;
@@ -304,6 +321,15 @@ std::string all_archs(const Json& description) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Of every file of a package its hash, by its path there: what is changed later is seen.
+Json hashes_of(const fs::path& folder) {
+  Json hashes = Json::object();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().filename() != "library.json")
+      hashes[fs::relative(entry.path(), folder).generic_string()] = sha256_hex(read_file(entry.path()));
+  return hashes;
+}
+
 }  // namespace
 
 std::vector<PackageEntry> without_kernel(PackageOrder& order) {
@@ -321,26 +347,28 @@ std::vector<PackageEntry> without_kernel(PackageOrder& order) {
   return missing;
 }
 
-BuiltPackage build_package(const PackageOrder& order, const Config& config,
+BuiltPackage build_package(const PackageOrder& order, PackageFolder& folder, const Config& config,
                            const std::function<void(const std::string&)>& progress) {
   BuiltPackage built;
   const std::vector<MadeOperator> operators = made_operators(order, config, built, progress);
   if (operators.empty()) fail(ExitCode::no_kernel, "there is no kernel for any operator of the library");
   note_lonely_gradients(operators, built.notes);
   built.description = description_of(order, operators);
-  const fs::path package = order.output / order.name;
-  // First: where the compiler fails there is no half a package, which pip would install.
+  const fs::path package = folder.made() / order.name;
   progress("compiling the launcher");
   compile_launcher(order, operators, all_archs(built.description), package);
-  write_files(order.output, codegen::library_package(built.description));
+  write_files(folder.made(), codegen::library_package(built.description));
   for (const MadeOperator& made : operators) {
     write_files(package, {{fmt::format("kernels/{}.cu", made.name),
                            codegen::emit_kernel(*made.problem, made.choice.kernel.candidate)}});
     write_files(package / "include", made.files.headers);
-    write_files(order.output, made.images);  // beside what pip packs: only checks read them
+    write_files(folder.made(), made.images);  // beside what pip packs: only checks read them
     if (!made.files.reference.empty())
       write_files(package, {{fmt::format("references/{}.py", made.name), made.files.reference}});
   }
+  built.description["files"] = hashes_of(folder.made());
+  write_file_atomically(package / "library.json", built.description.dump(1) + "\n");
+  folder.publish();
   return built;
 }
 

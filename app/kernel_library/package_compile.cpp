@@ -44,6 +44,8 @@ std::string object_of(const std::string& file) { return file + ".o"; }
 
 }  // namespace
 
+void require_compiler(const std::string& command) { static_cast<void>(PackageCompiler(command)); }
+
 PackageCompiler::PackageCompiler(const std::string& command) : command_(compiler_command(command)) {
   const std::string why = failure({command_, "--version"});
   if (!why.empty())

@@ -7,6 +7,10 @@
 
 namespace ak::app {
 
+/// Throws Error(environment) where no C++ compiler runs: before work that would be lost without one.
+/// @param command empty: $CXX, else c++
+void require_compiler(const std::string& command);
+
 /// Compiles and links with the system's C++ compiler.
 class PackageCompiler {
  public:

@@ -29,6 +29,14 @@ std::string param_text(const Json& value) {
   fail(ExitCode::bad_input, "{}: {}; expected what `alphakernel library plan --json` writes", place, what);
 }
 
+Json axes_of(const std::string& place, const Json& axes) {
+  if (!axes.is_object()) refuse(place, "its \"axes\" are no object");
+  for (const auto& [name, size] : axes.items())
+    if (!size.is_number_integer() || size.get<std::int64_t>() < 1)
+      refuse(place, fmt::format("its axis {} is {}, and no whole number from 1 on", name, size.dump()));
+  return axes;
+}
+
 PackageEntry entry_of(const std::string& place, const Json& row) {
   for (const char* key : {"operator", "algorithm"})
     if (!row.is_object() || !row.contains(key) || !row.at(key).is_string())
@@ -39,7 +47,7 @@ PackageEntry entry_of(const std::string& place, const Json& row) {
     entry.phase = phase->get<std::string>();
   if (const auto params = row.find("params"); params != row.end() && params->is_object())
     for (const auto& [name, value] : params->items()) entry.params[name] = param_text(value);
-  if (const auto axes = row.find("axes"); axes != row.end() && axes->is_object()) entry.axes.push_back(*axes);
+  if (const auto axes = row.find("axes"); axes != row.end()) entry.axes.push_back(axes_of(place, *axes));
   if (const auto share = row.find("share"); share != row.end() && share->is_number())
     entry.share = std::clamp(share->get<double>(), 0.0, 1.0);
   return entry;

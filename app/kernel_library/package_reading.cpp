@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/format_version.h"
+#include "core/text/hash.h"
 #include "db/database.h"
 #include "db/read/table_rows.h"
 
@@ -96,6 +97,41 @@ PackagedKernel kernel_of(const Json& description, const fs::path& package,
   return kernel;
 }
 
+/// What of the package is not as it was built: path -> why. Empty of one that says nothing of its files.
+std::map<std::string, std::string> changed_files(const fs::path& folder, const Json& description) {
+  std::map<std::string, std::string> changed;
+  const Json none = Json::object();
+  const Json& files = description.contains("files") ? description.at("files") : none;
+  for (const auto& [path, hash] : files.items()) {
+    std::error_code error;
+    if (!fs::is_regular_file(folder / path, error))
+      changed[path] = "is missing";
+    else if (sha256_hex(read_file(folder / path)) != hash.get<std::string>())
+      changed[path] = "changed since it was built";
+  }
+  return changed;
+}
+
+/// Of an operator alone: its source, reference, header and machine code.
+bool is_of(const std::string& path, const std::string& package, const std::string& kernel) {
+  const fs::path file(path);
+  if (file.parent_path() == fs::path("images")) return path.starts_with("images/" + kernel + ".");
+  for (const char* kind : {"kernels", "references"})
+    if (file.parent_path() == fs::path(package) / kind && file.stem() == kernel) return true;
+  return false;
+}
+
+/// Without its launcher none of its kernels runs.
+void note_changes(ReadPackage& package) {
+  for (const auto& [path, why] : changed_files(package.folder, package.description)) {
+    const std::string text = fmt::format("{} {}", path, why);
+    bool known = false;
+    for (PackagedKernel& kernel : package.kernels)
+      if (path.ends_with(".so") || is_of(path, package.name, kernel.name)) kernel.fault = text, known = true;
+    if (!known) package.notes.push_back(text);
+  }
+}
+
 std::string device_of(const ReadPackage& package) {
   for (const PackagedKernel& kernel : package.kernels)
     if (const Json& measured = kernel.description.at("measured"); !measured.is_null())
@@ -133,13 +169,18 @@ std::string key_of_variant(const fs::path& database, RowId variant) {
 ReadPackage read_package(const fs::path& folder, const std::vector<fs::path>& problems,
                          const fs::path& database) {
   const fs::path file = description_file(folder);
-  ReadPackage package{
-      .folder = folder, .description = read_description(file), .name = {}, .device = {}, .kernels = {}};
+  ReadPackage package{.folder = folder,
+                      .description = read_description(file),
+                      .name = {},
+                      .device = {},
+                      .kernels = {},
+                      .notes = {}};
   try {
     package.name = package.description.at("name");
     for (const Json& one : package.description.at("operators"))
       package.kernels.push_back(kernel_of(one, file.parent_path(), problems, database));
     package.device = device_of(package);
+    note_changes(package);
   } catch (const Json::exception& broken) {
     fail(ExitCode::bad_input, "{} lacks a field, or has one of another type: {}", file.string(),
          broken.what());

@@ -39,7 +39,10 @@ struct PackagedKernel {
   RowId variant = 0;  ///< of the database; 0: it was packed from a file that was never evaluated
   std::map<std::string, double> stored_us = {};  ///< by shape, when it was packed
   bool estimated = false;                        ///< those are costs of the CPU device
-  std::string fault = {};                        ///< why it can no longer be read, and nothing else is set
+  std::string fault = {};                        ///< why it can no longer be read, or is not what was built
+
+  /// Only the package's files are not as they were: the database has the kernel.
+  [[nodiscard]] bool is_damaged() const { return !fault.empty() && variant > 0 && problem != nullptr; }
 };
 
 struct ReadPackage {
@@ -48,6 +51,7 @@ struct ReadPackage {
   std::string name;
   std::string device;  ///< that its kernels were measured on; empty: on none
   std::vector<PackagedKernel> kernels;
+  std::vector<std::string> notes;  ///< files that changed since it was built, of no single operator
 };
 
 /// Reads a package with the kernels' text, and finds them in the database. A kernel that cannot be read has a fault.

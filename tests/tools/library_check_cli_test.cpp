@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A package of kernels that is measured again, on the CPU device, whose costs do not vary.
+// A package of kernels that is measured again, on the CPU device, whose costs hardly vary.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
 
 #include "app/kernel_library/library_repair.h"
+#include "app/kernel_library/package_folder.h"
 #include "app/kernel_library/package_plan.h"
 #include "core/text/file.h"
 #include "core/text/json.h"
@@ -121,6 +122,9 @@ TEST_CASE("a kernel that no longer assembles is named, and the others are checke
   PackedSandbox box;
   box.pack({"add=" + box.variant, "sum=" + box.write("sum.cu", kernel_text("  // another\n" + kAdd))});
   write_file_atomically(box.dist + "/made_ops/kernels/sum.cu", kernel_text("  no_such_function();\n"));
+  Json json_of_older = parse_json(read_file(box.description));
+  json_of_older.erase("files");  // as before packages said what is in them
+  write_file_atomically(box.description, json_of_older.dump());
   const ProgramResult result = box.check({"--json"});
   INFO(result.out << result.err);
   CHECK(result.exit_code == code(ExitCode::expectation));
@@ -129,6 +133,105 @@ TEST_CASE("a kernel that no longer assembles is named, and the others are checke
   for (const Json& row : json["shapes"])
     if (row["operator"] == "sum")
       CHECK(row["reason"].get<std::string>().find("no_such_function") != std::string::npos);
+}
+
+TEST_CASE("a file of a package that changed since it was built is named, and made again by a repair") {
+  PackedSandbox box;
+  const std::string kernel = "made_ops/kernels/add.cu", image = "images/add.sm_90a.json";
+  const std::string library = "made_ops/libmade_ops.so", readme = "README.md";
+  const auto [changed, words] = GENERATE_COPY(
+      std::pair(kernel, "changed since it was built"), std::pair(image, "changed since it was built"),
+      std::pair(kernel, "is missing"), std::pair(library, "is missing"));
+  const std::string before = read_file(box.dist + "/" + changed);
+  if (words == std::string("is missing"))
+    std::filesystem::remove(box.dist + "/" + changed);
+  else
+    write_file_atomically(box.dist + "/" + changed, "garbage");
+  const Json found = parse_json(box.check({"--json"}).out);
+  INFO(found.dump(1));
+  CHECK(found["regressed"] == Json::array({"add"}));
+  CHECK(found["shapes"][0]["reason"] == changed + " " + words);
+  const ProgramResult repaired = box.check({"--repair", "--json"});
+  INFO(repaired.out << repaired.err);
+  CHECK(parse_json(repaired.out)["repair"]["replaced"]["add"] == box.variant);
+  CHECK(repaired.err.find("tuning again") == std::string::npos);
+  if (!changed.ends_with(".so")) CHECK(read_file(box.dist + "/" + changed) == before);
+  CHECK(box.check().exit_code == 0);
+  write_file_atomically(box.dist + "/" + readme, "garbage");
+  const ProgramResult noted = box.check();
+  CHECK(noted.exit_code == 0);
+  CHECK(noted.out.find("README.md changed since it was built") != std::string::npos);
+}
+
+TEST_CASE("a package that is built again has nothing of the one before, and leaves other files alone") {
+  PackedSandbox box;
+  write_file_atomically(box.dist + "/notes.txt", "mine");
+  const std::string sum = box.write("sum.cu", kernel_text("  // another\n" + kAdd));
+  const ProgramResult built = box.run({"library", "build", "--name", "other_ops", "--output", box.dist,
+                                       "--arch", "sm_90a", "--force", "--kernel", "sum=" + sum});
+  INFO(built.out << built.err);
+  REQUIRE(built.exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(box.dist + "/made_ops"));
+  CHECK_FALSE(std::filesystem::exists(box.dist + "/images/add.sm_90a.json"));
+  CHECK(std::filesystem::exists(box.dist + "/images/sum.sm_90a.json"));
+  CHECK(read_file(box.dist + "/notes.txt") == "mine");
+  CHECK_FALSE(std::filesystem::exists(box.dist + ".new"));
+}
+
+TEST_CASE("one process at a time makes a package for a folder, and what a killed one left is gone") {
+  PackedSandbox box;
+  const std::string folder = (box.folder / "fresh").string();
+  const std::vector<std::string> build{"library", "build",  "--name", "made_ops", "--output",
+                                       folder,    "--arch", "sm_90a", "--kernel", "add=" + box.variant};
+  {
+    const app::PackageFolder taken(folder, false);
+    write_file_atomically(taken.made() / "half.txt", "half");
+    const ProgramResult second = box.run(build);
+    CHECK(second.exit_code == code(ExitCode::output));
+    CHECK(second.err.find("another process makes a package for") != std::string::npos);
+    CHECK(std::filesystem::exists(taken.made() / "half.txt"));
+  }
+  std::filesystem::create_directories(folder + ".new/made");
+  write_file_atomically(folder + ".new/made/half.txt", "half");
+  const ProgramResult built = box.run(build);
+  INFO(built.out << built.err);
+  CHECK(built.exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder + "/half.txt"));
+  CHECK_FALSE(std::filesystem::exists(folder + ".new"));
+  CHECK(box.run(build).err.find("is not empty; --force writes into it") != std::string::npos);
+  const ProgramResult nowhere =
+      box.run({"library", "build", "--output", "", "--kernel", "add=" + box.variant});
+  CHECK(nowhere.exit_code == code(ExitCode::usage));
+  CHECK(nowhere.err.find("--output is empty") != std::string::npos);
+}
+
+TEST_CASE(
+    "shapes of a plan that are none are refused with their place, and a missing compiler before tuning") {
+  PackedSandbox box;
+  const auto built = [&](const std::string& axes, std::vector<std::string> more = {}) {
+    const std::string plan = box.write(
+        "plan.json",
+        R"({"format": "alphakernel.library_plan", "operators": [{"operator": "copied", "algorithm": "copy", "params": {"dtype": "float32"}, "axes": )" +
+            axes + "}]}");
+    more.insert(more.begin(),
+                {"library", "build", "--plan", plan, "--output", (box.folder / "planned").string()});
+    return box.run(more);
+  };
+  for (const auto& [axes, words] : std::map<std::string, std::string>{
+           {R"({"N": -1})", "its axis N is -1, and no whole number from 1 on"},
+           {R"({"N": 1.5})", "its axis N is 1.5, and no whole number from 1 on"},
+           {R"("N")", "its \"axes\" are no object"},
+           {R"({"M": 5})", "its axes are M; expected N"},
+           {R"({"M": 5, "N": 5})", "its axes are M, N; expected N"}}) {
+    const ProgramResult result = built(axes);
+    INFO(axes << result.err);
+    CHECK(result.exit_code == code(ExitCode::bad_input));
+    CHECK(result.err.find("operators[0]: " + words) != std::string::npos);
+  }
+  const ProgramResult blind = built(R"({"N": 4096})", {"--tune", "1", "--compiler", "/bin/false"});
+  CHECK(blind.exit_code == code(ExitCode::environment));
+  CHECK(blind.err.find("'/bin/false' does not run") != std::string::npos);
+  CHECK(blind.err.find("no verified kernel") == std::string::npos);
 }
 
 TEST_CASE("what is no package of this database and this device is refused with what is wrong") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/kernel_library/package_build.h"
+#include "app/kernel_library/package_compile.h"
 #include "app/setup/config.h"
 #include "codegen/export/export_name.h"
 #include "core/error.h"
@@ -16,8 +17,6 @@
 
 namespace ak::tools {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
     "Examples:\n"
@@ -86,7 +85,8 @@ void add_flags(CLI::App& app, Flags& flags) {
               "search for operators of the plan that have no kernel, so many minutes shared "
               "out among them; each needs about a minute more, to be checked");
   app.add_option("--compiler", flags.compiler, "C++ compiler of the launcher (default: $CXX, else c++)");
-  app.add_flag("--force", flags.force, "write into a folder that is not empty");
+  app.add_flag("--force", flags.force,
+               "write into a folder that is not empty, in place of the packages there");
   app.add_option("--db", flags.database,
                  "performance database (default: $ALPHAKERNEL_DB or the user's data folder)");
   app.add_flag("--json", flags.json, "print JSON");
@@ -106,7 +106,6 @@ app::PackageOrder order_of(const Flags& flags, const app::Config& config) {
                           .archs = {},
                           .device = flags.device,
                           .database = app::database_file(flags.database, config),
-                          .output = flags.output,
                           .compiler = flags.compiler};
   for (const std::string& word : flags.kernels) order.entries.push_back(entry_of(word));
   if (!flags.plan.empty())
@@ -118,13 +117,6 @@ app::PackageOrder order_of(const Flags& flags, const app::Config& config) {
       order.archs.push_back(*arch);
     }
   return order;
-}
-
-void require_empty(const fs::path& folder, bool force) {
-  if (force || !fs::exists(folder)) return;
-  if (!fs::is_directory(folder)) fail(ExitCode::output, "{} is not a folder", folder.string());
-  if (!fs::is_empty(folder))
-    fail(ExitCode::output, "{} is not empty; --force writes into it", folder.string());
 }
 
 /// Gives every entry its kernel. What has none is named, and tuned where --tune asks for that.
@@ -171,12 +163,13 @@ int build_library(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const app::Config config = app::load_config();
   app::PackageOrder order = order_of(flags, config);
-  require_empty(flags.output, flags.force);
+  app::PackageFolder folder(flags.output, flags.force);
+  app::require_compiler(flags.compiler);
   find_kernels(flags, order);
   const auto progress = [&](const std::string& line) {
     if (!flags.json) fmt::print(stderr, "{}\n", line);
   };
-  const app::BuiltPackage built = app::build_package(order, config, progress);
+  const app::BuiltPackage built = app::build_package(order, folder, config, progress);
   if (flags.json) {
     fmt::print("{}\n", built.description.dump());
     return 0;

@@ -8,6 +8,7 @@
 #include "app/baselines/pytorch_turns.h"
 #include "app/kernel_library/library_check.h"
 #include "app/kernel_library/library_repair.h"
+#include "app/kernel_library/package_compile.h"
 #include "app/setup/config.h"
 #include "app/setup/interrupt.h"
 #include "core/error.h"
@@ -101,8 +102,10 @@ app::Repair repair(const CheckFlags& flags, const app::LibraryCheckOrder& asked,
                                 .minutes = flags.minutes,
                                 .problems = asked.problems,
                                 .unaudited = flags.unaudited};
-  print_stderr("tuning again, in {} minutes at most:\n{}\n", flags.minutes, entries_text(tuning.entries));
-  run_tuning_session(write_tuning_manifest(flags.package, tuning), order.database);
+  if (!tuning.entries.empty()) {
+    print_stderr("tuning again, in {} minutes at most:\n{}\n", flags.minutes, entries_text(tuning.entries));
+    run_tuning_session(write_tuning_manifest(flags.package, tuning), order.database);
+  }
   return app::repair_package(check, order, config,
                              [](const std::string& line) { print_stderr("{}\n", line); });
 }
@@ -132,6 +135,7 @@ int check_packaged_library(const app::Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const app::Config config = app::load_config();
   const app::LibraryCheckOrder order = check_order(flags, config);
+  if (flags.repair) app::require_compiler(flags.compiler);
   app::LibraryCheck check;
   {
     const app::InterruptGuard interrupt;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "db/process_locks.h"
+
+namespace ak::app {
+
+/// The folder of a package while one is made for it: beside it, in FOLDER.new, which one process at a time has. What is not
+/// published is gone when this ends. One thread.
+class PackageFolder {
+ public:
+  /// @param folder  as `library build --output` has it
+  /// @param force   also where it is not empty
+  /// Throws Error(usage) without a name, Error(output) where it is no folder, is not empty, cannot be made, or another process
+  /// makes a package for it.
+  PackageFolder(const std::filesystem::path& folder, bool force);
+  PackageFolder(const PackageFolder&) = delete;
+  PackageFolder& operator=(const PackageFolder&) = delete;
+  ~PackageFolder();
+
+  /// Where the package is made.
+  [[nodiscard]] const std::filesystem::path& made() const { return made_; }
+  /// Puts the package into the folder. Of packages that were there nothing is left; files that are no package's stay. What pip
+  /// reads first comes last, so that there is no half a package. Throws Error(output).
+  void publish();
+
+ private:
+  void require_empty() const;
+
+  std::filesystem::path folder_, beside_, made_;
+  bool force_;
+  std::unique_ptr<db::ProcessLocks> lock_;
+};
+
+}  // namespace ak::app
