@@ -217,9 +217,16 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
 }
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
+  std::vector<ExaminationReport> made;
   for (std::size_t i = 0; i < reports.size(); ++i) {
+    // Where multiprocessors do not matter, it would run on a smaller device as it did.
+    const bool needless =
+        options_.examiners[i].is_smaller && !champion_.best()->request.candidate.asks_for_multiprocessors();
+    if (needless) continue;
     if (!attempt(reports[i].note, [&] { return examined(i, reports[i]); })) return false;
+    made.push_back(reports[i]);
   }
+  reports = std::move(made);
   return true;
 }
 
@@ -262,7 +269,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   const Outcome& outcome = completed->result.outcome;
   report.passed = is_verified(outcome.status);
   if (!report.passed) fault_ = report.note = words(outcome);
-  return report.passed || !is_verdict_of_examiner(outcome.status);
+  return report.passed || !is_verdict_of_examiner(outcome, options_.examiners[examiner].is_smaller);
 }
 
 bool Confirmation::agreed(LoopResult& result) {

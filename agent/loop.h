@@ -93,10 +93,12 @@ struct LoopOptions {
   bool confirm = true;      ///< false: nothing follows the search, whose champion is not the last word
   /// Why it ends where nothing is left to try; of a search that continues others what ended these.
   std::string when_exhausted = "space exhausted";
-  /// What examines the leader of a GPU on small shapes, in this order; each is made when it is first needed.
+  /// What examines the leader on small shapes, in this order; each is made when it is first needed.
   struct Examiner {
     std::string name;  ///< "CPU device"
     std::function<std::unique_ptr<Evaluator>()> make;
+    bool is_smaller =
+        false;  ///< than the device that kernels are for: one that it has no room for is no fault
   };
   std::vector<Examiner> examiners;
   /// Writes further candidates while the search continues; null: none. Not owned.

@@ -101,7 +101,7 @@ class OtherDevices {
     if (!completed) return nullptr;
     const EvaluationResult& result = completed->result;
     const bool of_champion = !completed->request.rival || result.rival_failed;
-    opinion.wrong = opinion.wrong || (of_champion && is_verdict_of_examiner(result.outcome.status));
+    opinion.wrong = opinion.wrong || (of_champion && is_verdict_of_examiner(result.outcome, false));
     return &opinion.evaluations.emplace_back(*std::move(completed), std::move(arm)).completed;
   }
 

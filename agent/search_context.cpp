@@ -39,7 +39,12 @@ bool inconclusive(const EvaluationResult& result) {
          result.outcome.status == Status::interrupted;
 }
 
-bool is_verdict_of_examiner(Status status) {
+bool is_verdict_of_examiner(const Outcome& outcome, bool is_smaller) {
+  // Of a launch plan without a block there, and of blocks that have to be there together.
+  const bool no_room = outcome.stage == StageId::resources ||
+                       outcome.message.find("COOPERATIVE_LAUNCH_TOO_LARGE") != std::string::npos;
+  const Status status = outcome.status;
+  if (is_smaller && no_room) return false;
   return info(status).candidate_fault && status != Status::unsupported && status != Status::timeout;
 }
 

@@ -34,8 +34,9 @@ struct SearchContext {
 [[nodiscard]] bool inconclusive(const EvaluationResult& result);
 
 /// It says something against the candidate, and not only that a device which is there to examine it cannot run it, or not
-/// in time.
-[[nodiscard]] bool is_verdict_of_examiner(Status status);
+/// in time. @param is_smaller  it has fewer multiprocessors than the device that the candidate is for: what it has no room for
+/// is no fault
+[[nodiscard]] bool is_verdict_of_examiner(const Outcome& outcome, bool is_smaller);
 
 /// How an evaluation ended, for people: "incorrect: ...".
 [[nodiscard]] std::string words(const Outcome& outcome);

@@ -131,8 +131,9 @@ agent::LoopOptions options_on(const SearchRun& run, const Config& config, const 
   options.limit_ns = limit_of(run);
   options.spent_before = run.spent_before;
   if (run.journal != nullptr) options.replaying = [&run] { return run.journal->replaying(); };
+  if (run.target.kind != DeviceKind::none)
+    options.examiners = examiners(run.target, config, device, waiting_shown(view));
   if (run.target.kind != DeviceKind::cuda) return options;
-  options.examiners = examiners(run.target, config, device, waiting_shown(view));
   options.profile = ProfileOptions{.metrics = {}, .sample_lines = true};
   for (const auto* metric : profiler::metrics_of(profiler::MetricSet::standard))
     options.profile->metrics.emplace_back(metric->cupti);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/setup/assembler.h"
 
+#include <fmt/format.h>
+
 #include "app/setup/program_paths.h"
 #include "codegen/source/assemble.h"
 #include "profiler/analysis/metric_catalog.h"
@@ -53,19 +55,39 @@ std::unique_ptr<Evaluator> make_evaluator(const Target& target, const Config& co
   return runtime::make_local_evaluator(evaluator_options(target, config), source_assembler());
 }
 
+namespace {
+
+std::function<std::unique_ptr<Evaluator>()> cpu_device(const Target& target, const Config& config,
+                                                       const runtime::OnEvaluatorWait& on_wait, int sms) {
+  runtime::EvaluatorOptions options = evaluator_options(target, config);
+  options.on_wait = on_wait;
+  options.device = DeviceKind::emulator;
+  options.emulated_sms = sms;
+  options.pool.clear();
+  options.compile_workers = 2;  // the references, and one candidate that is in the cache
+  return [options] { return runtime::make_local_evaluator(options, source_assembler()); };
+}
+
+}  // namespace
+
+std::vector<agent::LoopOptions::Examiner> small_devices(const Target& target, const Config& config,
+                                                        const runtime::OnEvaluatorWait& on_wait) {
+  return {{.name = "CPU device of one multiprocessor",
+           .make = cpu_device(target, config, on_wait, 1),
+           .is_smaller = true},
+          {.name = "CPU device of two multiprocessors",
+           .make = cpu_device(target, config, on_wait, 2),
+           .is_smaller = true}};
+}
+
 std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
                                                     const DeviceFacts& device,
                                                     const runtime::OnEvaluatorWait& on_wait) {
+  std::vector<agent::LoopOptions::Examiner> found = small_devices(target, config, on_wait);
+  if (target.kind == DeviceKind::emulator) return found;
+  found.insert(found.begin(), {.name = "CPU device", .make = cpu_device(target, config, on_wait, 0)});
   runtime::EvaluatorOptions options = evaluator_options(target, config);
   options.on_wait = on_wait;
-  std::vector<agent::LoopOptions::Examiner> found;
-  found.push_back({.name = "CPU device", .make = [options] {
-                     runtime::EvaluatorOptions own = options;
-                     own.device = DeviceKind::emulator;
-                     own.pool.clear();
-                     own.compile_workers = 2;  // the references, and one candidate that is in the cache
-                     return runtime::make_local_evaluator(std::move(own), source_assembler());
-                   }});
   if (const auto program = runtime::find_compute_sanitizer(); !program.empty() && target.here()) {
     found.push_back({.name = "compute-sanitizer", .make = [options, program, device] {
                        return runtime::make_compute_sanitizer(options, source_assembler(), program, device);

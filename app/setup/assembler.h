@@ -22,8 +22,13 @@ namespace ak::app {
 /// built.
 [[nodiscard]] BuildResult built_kernel(const std::shared_ptr<const ProblemInstance>& problem,
                                        const Candidate& candidate, const Arch& arch, const Config& config);
-/// What examines the leader of a search on `target`'s GPU: the CPU device, and compute-sanitizer where it is
-/// installed. @param device of the search; @param on_wait of EvaluatorOptions
+/// CPU devices of so few multiprocessors that blocks which stay, and rings that are used again, have work for several rounds
+/// on small shapes: one, and two for clusters of two blocks.
+[[nodiscard]] std::vector<agent::LoopOptions::Examiner> small_devices(
+    const Target& target, const Config& config, const runtime::OnEvaluatorWait& on_wait);
+
+/// What examines the leader of a search: on a GPU the CPU device, and compute-sanitizer where it is installed; on both
+/// the small_devices. @param device of the search; @param on_wait of EvaluatorOptions
 [[nodiscard]] std::vector<agent::LoopOptions::Examiner> examiners(const Target& target, const Config& config,
                                                                   const DeviceFacts& device,
                                                                   const runtime::OnEvaluatorWait& on_wait);

@@ -115,6 +115,11 @@ bool all_known(const Expression& expression, const Environment& environment) {
 
 std::string Candidate::self_contained() const { return with_device_headers(source, headers); }
 
+bool Candidate::asks_for_multiprocessors() const {
+  const std::string text = source + headers;
+  return text.find("SM_COUNT") != std::string::npos || text.find("nsmid") != std::string::npos;
+}
+
 std::string Candidate::source_hash() const { return sha256_hex(source + headers); }
 
 std::string Candidate::variant_hash() const {

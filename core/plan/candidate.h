@@ -22,6 +22,8 @@ struct Candidate {
 
   /// The file with the texts of its device headers inside: it needs nothing but the CUDA toolkit.
   [[nodiscard]] std::string self_contained() const;
+  /// Whether its launches or its code may depend on how many multiprocessors there are.
+  [[nodiscard]] bool asks_for_multiprocessors() const;
   /// Key of the source text and its device headers (SHA-256).
   [[nodiscard]] std::string source_hash() const;
   /// Key of that and tunables: two candidates with equal keys are the same variant of one definition.

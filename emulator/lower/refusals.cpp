@@ -20,6 +20,7 @@ constexpr Refusal kRefusals[] = {
     {"cp", "im2col_no_offs", "im2col tensor copies"},
     {"st", "bulk", "a range of shared memory set at once"},
     {"cvt", "rs", "stochastic rounding"},
+    {"discard", "", "memory whose contents nobody knows afterwards"},
     {"tensormap", "", "changes of a tensor map"},
     {"clusterlaunchcontrol", "", "blocks that take over others (clusterlaunchcontrol)"},
     {"alloca", "", "stack memory of a size known at run time"},

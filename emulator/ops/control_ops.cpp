@@ -196,7 +196,7 @@ std::span<const Mnemonic> control_mnemonics() {
       {"exit", lower_exit, 0},
       {"ret", lower_ret, 0},
       {"trap", lower_trap, 0},
-      {"brkpt", lower_nothing, 0},
+      {"brkpt", lower_trap, 0},  // without a debugger
       {"nanosleep", lower_nanosleep, 0},
       {"mov", lower_mov},
       {"setmaxnreg", lower_nothing, 0},

@@ -462,7 +462,6 @@ std::span<const Mnemonic> memory_mnemonics() {
       {"prefetch", lower_cache_control, 0},
       {"prefetchu", lower_cache_control, 0},
       {"applypriority", lower_cache_control, 0},
-      {"discard", lower_cache_control, 0},
       {"fence", lower_fence, 0},
       {"membar", lower_fence, 0},
   };

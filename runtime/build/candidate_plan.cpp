@@ -173,8 +173,9 @@ DeviceFacts nominal_device(const Arch& target) {
   return facts;
 }
 
-DeviceFacts emulated_device_facts(const Arch& target) {
+DeviceFacts emulated_device_facts(const Arch& target, int sm_count) {
   DeviceFacts facts = nominal_device(target);
+  if (sm_count > 0) facts.sm_count = sm_count;
   facts.kind = DeviceKind::emulator;
   facts.name = "CPU emulator of " + target.sm();
   facts.memory_bytes = kEmulatedMemoryBytes;

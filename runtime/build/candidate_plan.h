@@ -15,7 +15,7 @@ namespace ak::runtime {
 [[nodiscard]] DeviceFacts nominal_device(const Arch& target);
 
 /// Facts of the CPU device when it replaces `target`: the limits of that product.
-[[nodiscard]] DeviceFacts emulated_device_facts(const Arch& target);
+[[nodiscard]] DeviceFacts emulated_device_facts(const Arch& target, int sm_count = 0);
 
 /// The workloads a request asks for, smallest first by elements of all tensors; with no names, those that
 /// suit the device: on the CPU device those of tier emulator, or all except deep ones where there are none (a

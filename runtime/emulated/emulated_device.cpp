@@ -37,9 +37,9 @@ std::uint64_t wall_clock_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-EmulatedDevice::EmulatedDevice(const Arch& target, std::uint64_t start_ns)
+EmulatedDevice::EmulatedDevice(const Arch& target, std::uint64_t start_ns, int sm_count)
     : target_(target),
-      facts_(emulated_device_facts(target)),
+      facts_(emulated_device_facts(target, sm_count)),
       arena_(static_cast<std::uint64_t>(facts_.memory_bytes)),
       now_ns_(start_ns) {
   arena_.track_initialized(true);

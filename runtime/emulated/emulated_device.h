@@ -25,8 +25,9 @@ namespace ak::runtime {
 /// it. One thread.
 class EmulatedDevice final : public LaunchInspector {
  public:
+  /// @param sm_count  multiprocessors; 0: as many as the target's product has
   /// @param start_ns what kernels read as the time, since 1970-01-01 UTC; it goes on with what they execute.
-  explicit EmulatedDevice(const Arch& target, std::uint64_t start_ns = wall_clock_ns());
+  explicit EmulatedDevice(const Arch& target, std::uint64_t start_ns = wall_clock_ns(), int sm_count = 0);
 
   [[nodiscard]] const DeviceFacts& facts() const noexcept { return facts_; }
 

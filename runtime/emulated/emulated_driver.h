@@ -12,15 +12,18 @@ namespace ak::runtime {
 /// EmulatedDevice that replaces a GPU of the target's architecture. One at a time; one thread.
 class EmulatedDriver {
  public:
-  explicit EmulatedDriver(const Arch& target);
+  /// @param sm_count  multiprocessors; 0: as many as the target's product has
+  explicit EmulatedDriver(const Arch& target, int sm_count = 0);
   ~EmulatedDriver();
   EmulatedDriver(const EmulatedDriver&) = delete;
   EmulatedDriver& operator=(const EmulatedDriver&) = delete;
 
   [[nodiscard]] const Arch& target() const noexcept { return target_; }
+  [[nodiscard]] int sm_count() const noexcept { return sm_count_; }
 
  private:
   Arch target_;
+  int sm_count_;
   std::unique_ptr<EmulatedDevice> device_;
   Driver table_;
   std::optional<ScopedDriver> installed_;

@@ -61,7 +61,8 @@ struct EvaluatorOptions {
   std::vector<DevicePlace> pool = {};
   std::chrono::milliseconds calibration_interval = kCalibrationInterval;  ///< of the devices of a pool
   int max_emulators = kMaxEmulators;
-  int compile_workers = 0;          ///< 0: one per core, at most 16
+  int emulated_sms = 0;     ///< multiprocessors of a CPU device; 0: as many as the target's product has
+  int compile_workers = 0;  ///< 0: one per core, at most 16
   std::filesystem::path cache_dir;  ///< empty: no cache on disk
   std::vector<std::string>
       worker_command;                 ///< e.g. {"/usr/bin/alphakernel", "worker"}; "--role ..." is appended

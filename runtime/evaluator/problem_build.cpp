@@ -152,6 +152,8 @@ std::shared_ptr<const OpenProblem> ProblemBuild::open_problem(const Environment&
   open->device = kind;
   open->arch = arch_;
   open->ordinal = ordinal;
+  if (kind == DeviceKind::emulator)
+    open->sm_count = static_cast<int>(std::get<std::int64_t>(device.at("SM_COUNT")));
   open->harness_image = image_of(result(Part::harness), kind);
   open->tensors = tensor_layouts(*problem_);
   open->tolerance = problem_->tolerance;

@@ -36,7 +36,7 @@ std::vector<std::string> device_command(const EvaluatorOptions& options, const D
 }
 
 DeviceFacts facts_without_gpu(const EvaluatorOptions& options) {
-  return options.device == DeviceKind::emulator ? emulated_device_facts(options.target)
+  return options.device == DeviceKind::emulator ? emulated_device_facts(options.target, options.emulated_sms)
                                                 : nominal_device(options.target);
 }
 

@@ -293,6 +293,7 @@ Json to_json(const OpenProblem& problem) {
           {"device", ak::to_string(problem.device)},
           {"arch", problem.arch.sm()},
           {"ordinal", problem.ordinal},
+          {"sm_count", problem.sm_count},
           {"harness_image", base64_encode(problem.harness_image)},
           {"exact", image_json(problem.exact)},
           {"twin", image_json(problem.twin)},
@@ -310,6 +311,7 @@ OpenProblem open_problem_from_json(const Json& json) {
           .device = device_from(json.at("device")),
           .arch = arch_from(json.at("arch")),
           .ordinal = json.at("ordinal"),
+          .sm_count = json.value("sm_count", 0),  // a controller of an older version asks for none
           .harness_image = base64_decode(json.at("harness_image").get<std::string>()),
           .exact = image_from(json.at("exact")),
           .twin = image_from(json.at("twin")),

@@ -67,6 +67,7 @@ struct OpenProblem {
   DeviceKind device = DeviceKind::cuda;  ///< what it is opened on: cuda or emulator
   Arch arch;                             ///< what the images are built for
   int ordinal = 0;
+  int sm_count = 0;           ///< of an emulator; 0: as many as the product of `arch` has
   std::string harness_image;  ///< as KernelImage::image
   KernelImage exact, twin;    ///< of a reference that is a kernel
   std::vector<TensorLayout> tensors;

@@ -115,7 +115,7 @@ class DeviceService {
     const std::string scratch = problem.scratch_dir;
     // What watches the worker's kernels would watch, and slow down, those of PyTorch.
     if (!options_.confined && problem.python) problem.python->on_cpu = true;
-    install(problem.device, problem.arch);
+    install(problem.device, problem.arch, problem.sm_count);
     problem_ = std::make_unique<DeviceProblem>(
         std::move(problem), [this](const Progress& progress) { report(progress); }, options_.make_profiler);
     // The driver has its files and threads by now, and no candidate has been loaded.
@@ -127,10 +127,11 @@ class DeviceService {
                       {"degradation", confinement_->degradation}});
   }
 
-  void install(DeviceKind device, const Arch& arch) {
+  void install(DeviceKind device, const Arch& arch, int sm_count = 0) {
     const bool wanted = device == DeviceKind::emulator;
-    if (emulator_ && (!wanted || emulator_->target() != arch)) emulator_.reset();
-    if (wanted && !emulator_) emulator_.emplace(arch);
+    const bool other = emulator_ && (emulator_->target() != arch || emulator_->sm_count() != sm_count);
+    if (emulator_ && (!wanted || other)) emulator_.reset();
+    if (wanted && !emulator_) emulator_.emplace(arch, sm_count);
   }
 
   void evaluate(const WorkerMessage& request) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/loop.h"
+#include "agent/search_context.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -1043,6 +1044,21 @@ TEST_CASE("what the CPU device cannot run disqualifies no one, and is said") {
     CHECK_FALSE(result.examinations.front().passed);
     CHECK(result.examinations.front().note.find("planned failure") != std::string::npos);
   }
+}
+
+TEST_CASE("what a smaller device has no room for is no fault of the leader, and what is wrong there is") {
+  Outcome none{.status = Status::invalid_candidate,
+               .stage = StageId::resources,
+               .message = "launches[0].grid[0] is 0",
+               .diagnostics = {}};
+  CHECK_FALSE(is_verdict_of_examiner(none, true));
+  CHECK(is_verdict_of_examiner(none, false));
+  none.status = Status::launch_error;
+  none.stage = StageId::check;
+  CHECK(is_verdict_of_examiner(none, true));
+  none.message = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: ...";
+  CHECK_FALSE(is_verdict_of_examiner(none, true));
+  CHECK(is_verdict_of_examiner(none, false));
 }
 
 TEST_CASE("every examiner sees the leader, on the small shapes alone, and one finding is enough") {

@@ -461,3 +461,37 @@ TEST_CASE("where nothing is right on held-out shapes no kernel is left behind") 
   CHECK(alone.exit_code == 0);
   CHECK(alone.out.find("its launch plan is for the given shape alone") != std::string::npos);
 }
+
+TEST_CASE("a kernel whose blocks stay is also checked where each has work for several rounds") {
+  Sandbox box;
+  // Blocks that stay leave a barrier out which only their second round needs: with 132 multiprocessors none has one here.
+  const auto staying = [](const std::string& barrier, const std::string& blocks) {
+    return "/* alphakernel\n{\"params\": {\"dtype\": \"float32\"},\n \"launches\": [{\"kernel\": \"k\", "
+           "\"grid\": [\"" +
+           blocks + R"cu("], "block": [256], "args": ["a", "b", "c", {"i64": "N"}]}]}
+*/
+extern "C" __global__ void k(const float* a, const float* b, float* c, long long n) {
+  __shared__ float sums[256];
+  for (long long first = blockIdx.x * 256ll; first < n; first += gridDim.x * 256ll) {
+    const long long own = first + 255 - threadIdx.x, other = first + threadIdx.x;
+    sums[255 - threadIdx.x] = own < n ? a[own] + b[own] : 0.0f;
+    __syncthreads();
+    if (other < n) c[other] = sums[threadIdx.x];
+)cu" + barrier +
+           "  }\n}\n";
+  };
+  const auto evaluated = [&](const std::string& text) {
+    return box.run(
+        {"evaluate", box.write("k.cu", text), "--algorithm", "vector_add", "--device", "emulator"});
+  };
+  const std::string barrier = "    __syncthreads();\n";
+  CHECK(evaluated(staying(barrier, "SM_COUNT * 16")).exit_code == 0);
+  const ProgramResult racing = evaluated(staying("", "SM_COUNT * 16"));
+  INFO(racing.out << racing.err);
+  CHECK(racing.exit_code == code(ExitCode::no_kernel));
+  CHECK((racing.out + racing.err).find("on a CPU device of one multiprocessor: ") != std::string::npos);
+  // A plan that has no block there, or none of two, is not examined there.
+  CHECK(evaluated(staying(barrier, "SM_COUNT // 2 * 32")).exit_code == 0);
+  CHECK(evaluated(staying("", "SM_COUNT // 2 * 32")).exit_code == code(ExitCode::no_kernel));
+  CHECK(evaluated(staying(barrier, "SM_COUNT // 132 * 2112")).exit_code == 0);
+}
