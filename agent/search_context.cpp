@@ -40,8 +40,8 @@ bool inconclusive(const EvaluationResult& result) {
 }
 
 bool is_verdict_of_examiner(const Outcome& outcome, bool is_smaller) {
-  // Of a launch plan without a block there, and of blocks that have to be there together.
-  const bool no_room = outcome.stage == StageId::resources ||
+  // Of a launch plan that asks for more or has no block there, and of blocks that have to be there together.
+  const bool no_room = outcome.stage == StageId::pre_check || outcome.stage == StageId::resources ||
                        outcome.message.find("COOPERATIVE_LAUNCH_TOO_LARGE") != std::string::npos;
   const Status status = outcome.status;
   if (is_smaller && no_room) return false;

@@ -8,7 +8,7 @@
 
 namespace ak::app {
 
-/// The folder of a package while one is made for it: beside it, in FOLDER.new, which one process at a time has. What is not
+/// The folder of a package while one is made for it, in a hidden folder there, which one process at a time has. What is not
 /// published is gone when this ends. One thread.
 class PackageFolder {
  public:
@@ -23,15 +23,16 @@ class PackageFolder {
 
   /// Where the package is made.
   [[nodiscard]] const std::filesystem::path& made() const { return made_; }
-  /// Puts the package into the folder. Of packages that were there nothing is left; files that are no package's stay. What pip
-  /// reads first comes last, so that there is no half a package. Throws Error(output).
+  /// Puts the package into the folder. Of packages that were there nothing is left; files that are no package's stay, and where
+  /// one is in the way nothing is changed. What pip reads first comes last, so that there is no half a package. Throws
+  /// Error(output); the new package is then kept where it was made.
   void publish();
 
  private:
   void require_empty() const;
 
-  std::filesystem::path folder_, beside_, made_;
-  bool force_;
+  std::filesystem::path folder_, hidden_, made_;
+  bool force_, is_new_, keep_ = false;
   std::unique_ptr<db::ProcessLocks> lock_;
 };
 

@@ -121,14 +121,16 @@ bool is_of(const std::string& path, const std::string& package, const std::strin
   return false;
 }
 
-/// Without its launcher none of its kernels runs.
+/// What belongs to no single operator, but for what people read, is needed by all of them.
 void note_changes(ReadPackage& package) {
   for (const auto& [path, why] : changed_files(package.folder, package.description)) {
     const std::string text = fmt::format("{} {}", path, why);
     bool known = false;
     for (PackagedKernel& kernel : package.kernels)
-      if (path.ends_with(".so") || is_of(path, package.name, kernel.name)) kernel.fault = text, known = true;
-    if (!known) package.notes.push_back(text);
+      if (is_of(path, package.name, kernel.name)) kernel.fault = text, known = true;
+    if (!known && path == "README.md") package.notes.push_back(text);
+    for (PackagedKernel& kernel : package.kernels)
+      if (!known && path != "README.md") kernel.fault = text;
   }
 }
 

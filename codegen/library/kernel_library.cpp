@@ -378,6 +378,7 @@ std::vector<ExportedFile> library_package(const Json& description) {
       {name + "/_operators.py", library_text("_operators.py")},
       {name + "/_patch.py", library_text("_patch.py")},
       {name + "/_attention.py", library_text("_attention.py")},
+      {name + "/_losses.py", library_text("_losses.py")},
       {name + "/_quantised.py", library_text("_quantised.py")},
       {name + "/cmake/" + name + "-config.cmake", library_text("config.cmake", {{"name", name}})},
       {name + "/library.json", description.dump(1) + "\n"}};

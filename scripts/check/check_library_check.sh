@@ -82,7 +82,7 @@ sed -i 's/"vector_add/"own_add/' "$out/own/problem.json"
 own=(--problem "$out/own")
 "$program" generate "${own[@]}" --max-evaluations 1 --device "$device" --unaudited --output "$out/add.cu" \
   >"$out/add.log" 2>&1 || { tail -n 3 "$out/add.log"; exit 1; }
-"$program" library build --kernel "add=$out/add.cu" "${own[@]}" --name own_ops --output "$out/own_dist" --force || exit 1
+"$program" library build --kernel "add=$(grep -o 'search:[0-9]*' "$out/add.log" | head -n 1)" "${own[@]}" --name own_ops --output "$out/own_dist" --force || exit 1
 break_source own_dist own_ops add
 expects 8 own_broken own_dist "${own[@]}"
 expects 0 own_repaired own_dist "${own[@]}" --repair --tune 2

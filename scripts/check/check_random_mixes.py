@@ -117,7 +117,7 @@ def tried(family, mix, worse):
     with torch.no_grad():
         made = {name: logits_of(family, model, mix, tokens) for name, model in family.models().items()}
     errors = {name: off(made[name], made["exact"]) for name in ("plain", "patched")}
-    return errors, errors["patched"] <= worse * errors["plain"] + ROUNDINGS
+    return errors, math.isfinite(errors["patched"]) and errors["patched"] <= worse * errors["plain"] + ROUNDINGS
 
 
 def options_of():

@@ -1053,6 +1053,8 @@ TEST_CASE("what a smaller device has no room for is no fault of the leader, and 
                .diagnostics = {}};
   CHECK_FALSE(is_verdict_of_examiner(none, true));
   CHECK(is_verdict_of_examiner(none, false));
+  none.stage = StageId::pre_check;
+  CHECK_FALSE(is_verdict_of_examiner(none, true));
   none.status = Status::launch_error;
   none.stage = StageId::check;
   CHECK(is_verdict_of_examiner(none, true));

@@ -73,6 +73,8 @@ KERNELS = {
     "codes_product": ("linear_int8", "int8_mma.cu", {}),
     "codes": ("cast_quantise", "cast_rows.cu", {"to": "int8"}),
     "draw": ("top_p_sample", "top_p_rows.cu", {"dtype": "float32"}),
+    "crossed": ("cross_entropy", "cross_entropy_rows.cu", {}),
+    "crossed_back": ("cross_entropy", "cross_entropy_rows.cu", {"gradient": True}),
 }
 TOKENS = torch.arange(24).reshape(2, 12) * 7 % 100
 
@@ -1942,6 +1944,99 @@ class RegistrationTest(unittest.TestCase):
         self.assertRegex(shown.getvalue(), r"largest difference 0\.0\d+")
         # What it has by default leaves out all results of 16 bits: their roundings are larger.
         self.assertGreater(module.CONFIG.max_rtol, torch.finfo(torch.bfloat16).eps)
+
+
+def causal_loss(logits, labels, vocab_size, num_items_in_batch=None, ignore_index=-100, shift_labels=None, **others):
+    """As Hugging Face's ForCausalLMLoss."""
+    targets = torch.nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:] if shift_labels is None else shift_labels
+    total = torch.nn.functional.cross_entropy(logits.float().view(-1, vocab_size), targets.reshape(-1), ignore_index=ignore_index,
+                                              reduction="mean" if num_items_in_batch is None else "sum")
+    return total if num_items_in_batch is None else total / num_items_in_batch
+
+
+class Losing(torch.nn.Module):
+    """A model of one product whose loss is behind a property, as in transformers."""
+
+    def __init__(self, loss=causal_loss):
+        super().__init__()
+        torch.manual_seed(1)
+        self._own, self.head = loss, torch.nn.Linear(16, 50, bias=False).bfloat16()
+
+    @property
+    def loss_function(self):
+        return self.__dict__.get("_loss_function", self._own)
+
+    @loss_function.setter
+    def loss_function(self, value):
+        self._loss_function = value
+
+    def forward(self, x, labels, **named):
+        return self.loss_function(logits=self.head(x), labels=labels, vocab_size=50, **named)
+
+
+class LossTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(2)
+        self.x, self.labels = torch.randn(2, 7, 16).bfloat16(), torch.randint(0, 50, (2, 7))
+        self.labels[0, 4] = -100
+
+    def outcomes(self, model, **named):
+        model.zero_grad()
+        loss = model(self.x, self.labels, **named)
+        loss.backward()
+        return loss.detach(), model.head.weight.grad.clone()
+
+    def test_the_loss_of_next_tokens_and_its_gradient_are_the_models_own(self) -> None:
+        model = Losing()
+        cases = [{}, {"num_items_in_batch": 5}, {"num_items_in_batch": torch.tensor(5)}, {"shift_labels": self.labels.roll(1, 1)}]
+        wanted = [self.outcomes(model, **case) for case in cases]
+        with Computed() as computed:
+            self.assertEqual(ops().patch(model, kinds="cross_entropy")["served"], {"": ["cross_entropy"]})
+            for case, (loss, gradient) in zip(cases, wanted):
+                computed.calls.clear()
+                got = self.outcomes(model, **case)
+                self.assertEqual(computed.calls, ["crossed", "crossed_back"])
+                torch.testing.assert_close(got[0], loss)
+                torch.testing.assert_close(got[1], gradient, rtol=2e-2, atol=1e-4)
+            with torch.no_grad():
+                torch.testing.assert_close(model(self.x, self.labels), wanted[0][0])
+            computed.calls.clear()
+            torch.testing.assert_close(self.outcomes(copy.deepcopy(model))[0], wanted[0][0])
+            self.assertEqual(computed.calls, ["crossed", "crossed_back"])
+            ops().unpatch(model)
+            computed.calls.clear()
+            torch.testing.assert_close(self.outcomes(model)[0], wanted[0][0])
+            self.assertEqual(computed.calls, [])
+        self.assertIs(model.loss_function, causal_loss)
+        ops().patch(model, kinds="cross_entropy")  # and without a device
+        copied = pickle.loads(pickle.dumps(model))
+        torch.testing.assert_close(self.outcomes(copied)[0], wanted[0][0])
+        self.assertEqual(type(copied.loss_function).__name__, "Loss")
+
+    def test_what_the_operator_does_not_take_is_the_models_own(self) -> None:
+        model, asked = Losing(), []
+        with Computed() as computed:
+            ops().patch(model, kinds="cross_entropy")
+            model.loss_function.original = lambda **named: asked.append(sorted(named)) or causal_loss(**named)
+            for named in ({"label_smoothing": 0.1}, {"vocab_size": 25}):
+                logits = model.head(self.x)
+                given = {"logits": logits, "labels": self.labels.repeat(1, 2) % 25 if "vocab_size" in named else self.labels, "vocab_size": 50}
+                model.loss_function(**{**given, **named})
+            self.assertEqual((computed.calls, len(asked)), ([], 2))
+            # A gradient of the gradient.
+            weight = model.head.weight
+            first, = torch.autograd.grad(model(self.x, self.labels), weight, create_graph=True)
+            self.assertIsNotNone(torch.autograd.grad(first.float().square().sum(), weight)[0])
+
+    def test_it_is_replaced_where_it_is_asked_for_and_known(self) -> None:
+        with Computed():
+            self.assertNotIn("", ops().patch(Losing())["served"])
+            other = Losing(lambda logits, labels, vocab_size, **others: causal_loss(logits, labels, vocab_size) * 2)
+            self.assertIn("another loss", ops().patch(other, kinds="cross_entropy")["left"][""])
+            failing = Losing(lambda logits: logits)
+            self.assertIn("could not be tried", ops().patch(failing, kinds="cross_entropy")["left"][""])
+            doubled = Losing().double()
+            self.assertIn("no cross_entropy of torch.float64", ops().patch(doubled, kinds="cross_entropy")["left"][""])
 
 
 class MeasuringTest(unittest.TestCase):

@@ -104,6 +104,7 @@ class Operators(Files):
             forms[heads + mask + "return " + call % ", attn_mask=m"] = True
             forms[heads + "m = torch.ones(24, 24, dtype=torch.bool).tril()\nreturn " + call % ", attn_mask=m"] = True
             forms[heads + "return " + call % ", scale=0.25"] = False
+            forms[heads + "return F.scaled_dot_product_attention(query=q, key=k, value=v)"] = False
         for dtype in ("float32", "bfloat16"):
             for forward, causal in forms.items():
                 with self.subTest(forward, dtype=dtype):
@@ -115,7 +116,9 @@ class Operators(Files):
     @unittest.skipUnless(hasattr(torch.nn.functional, "scaled_dot_product_attention"), "this PyTorch has no such function")
     def test_attention_of_another_scale_window_or_query_count_is_another_operator(self):
         heads = "q = x.view(2, 24, 4, 16).transpose(1, 2)\n"
-        for arguments in ("q, q, q, scale=0.5", "q[:, :, :4], q, q, is_causal=True", "q, q, q, attn_mask=q @ q.transpose(2, 3)"):
+        open_mask = "torch.stack((torch.ones(24, 24).tril(), torch.ones(24, 24)))[:, None].bool()"
+        for arguments in ("q, q, q, scale=0.5", "q, q, q, scale=-0.25", "q[:, :, :4], q, q, is_causal=True",
+                          "q, q, q, attn_mask=q @ q.transpose(2, 3)", "q, q, q, attn_mask=" + open_mask):
             with self.subTest(arguments):
                 found = self.answer(model("", heads + "return F.scaled_dot_product_attention(%s)" % arguments))["operators"]
                 self.assertEqual([row["algorithm"] for row in found if row["operator"] == "scaled_dot_product_attention"], [""])
@@ -127,6 +130,18 @@ class Operators(Files):
         self.assertIn("residual_norm", names)
         self.assertIn("attention", [name for _, name, _ in self.found(model(
             "self.layer = nn.MultiheadAttention(W, 4, batch_first=True)", "return self.layer(x, x, x)[0]"))])
+
+    def test_results_that_python_reads_or_that_nobody_takes_are_rows_all_the_same(self):
+        names = [name for _, name, _ in self.found(model(
+            "self.gate = nn.Linear(W, 3)", "y = torch.softmax(self.gate(x), -1)\nreturn x * 2 if y.max().item() > 0 else x * 3"))]
+        self.assertEqual(names, ["linear", "softmax", "max", "mul"])
+        names = [name for _, name, _ in self.found(model("", "y = torch.sinh(x)\nreturn x * 2"))]
+        self.assertEqual(names, ["sinh", "mul"])
+
+    def test_a_part_of_no_elements_ends_no_plan(self):
+        names = [name for _, name, _ in self.found(model("self.w = nn.Parameter(torch.rand(W, W))",
+                                                         "return torch.tanh(x) + (x[0][:, :0] @ self.w[:0, :1]).sum()"))]
+        self.assertIn("tanh", names)
 
     def test_what_has_no_element_is_nobodys_work(self):
         with self.assertRaisesRegex(TaskError, "no operator on any element"):

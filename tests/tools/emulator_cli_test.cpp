@@ -494,4 +494,8 @@ extern "C" __global__ void k(const float* a, const float* b, float* c, long long
   CHECK(evaluated(staying(barrier, "SM_COUNT // 2 * 32")).exit_code == 0);
   CHECK(evaluated(staying("", "SM_COUNT // 2 * 32")).exit_code == code(ExitCode::no_kernel));
   CHECK(evaluated(staying(barrier, "SM_COUNT // 132 * 2112")).exit_code == 0);
+  const std::string asking = staying(barrier, "SM_COUNT * 16");
+  CHECK(evaluated(asking.substr(0, asking.find('{') + 1) + "\"constraints\": [\"SM_COUNT >= 4\"], " +
+                  asking.substr(asking.find('{') + 1))
+            .exit_code == 0);
 }

@@ -141,7 +141,9 @@ TEST_CASE("a file of a package that changed since it was built is named, and mad
   const std::string library = "made_ops/libmade_ops.so", readme = "README.md";
   const auto [changed, words] = GENERATE_COPY(
       std::pair(kernel, "changed since it was built"), std::pair(image, "changed since it was built"),
-      std::pair(kernel, "is missing"), std::pair(library, "is missing"));
+      std::pair(kernel, "is missing"), std::pair(library, "is missing"),
+      std::pair(std::string("made_ops/_operators.py"), "is missing"),
+      std::pair(std::string("pyproject.toml"), "changed since it was built"));
   const std::string before = read_file(box.dist + "/" + changed);
   if (words == std::string("is missing"))
     std::filesystem::remove(box.dist + "/" + changed);
@@ -155,7 +157,7 @@ TEST_CASE("a file of a package that changed since it was built is named, and mad
   INFO(repaired.out << repaired.err);
   CHECK(parse_json(repaired.out)["repair"]["replaced"]["add"] == box.variant);
   CHECK(repaired.err.find("tuning again") == std::string::npos);
-  if (!changed.ends_with(".so")) CHECK(read_file(box.dist + "/" + changed) == before);
+  if (!changed.ends_with(".so") && changed != "pyproject.toml") CHECK(read_file(box.dist + "/" + changed) == before);
   CHECK(box.check().exit_code == 0);
   write_file_atomically(box.dist + "/" + readme, "garbage");
   const ProgramResult noted = box.check();
@@ -175,7 +177,39 @@ TEST_CASE("a package that is built again has nothing of the one before, and leav
   CHECK_FALSE(std::filesystem::exists(box.dist + "/images/add.sm_90a.json"));
   CHECK(std::filesystem::exists(box.dist + "/images/sum.sm_90a.json"));
   CHECK(read_file(box.dist + "/notes.txt") == "mine");
-  CHECK_FALSE(std::filesystem::exists(box.dist + ".new"));
+  CHECK_FALSE(std::filesystem::exists(box.dist + "/.alphakernel-new"));
+}
+
+TEST_CASE("a package takes no file's place that is of no package, and comes through links") {
+  PackedSandbox box;
+  const std::filesystem::path own = box.folder / "own";
+  const auto build_into = [&](const std::filesystem::path& folder) {
+    return box.run({"library", "build", "--name", "made_ops", "--output", folder.string(), "--arch", "sm_90a",
+                    "--force", "--kernel", "add=" + box.variant});
+  };
+  for (const std::string file : {"pyproject.toml", "made_ops/_patch.py"}) {
+    std::filesystem::remove_all(own);
+    std::filesystem::create_directories((own / file).parent_path());
+    write_file_atomically(own / file, "mine");
+    const ProgramResult refused = build_into(own);
+    INFO(refused.err);
+    CHECK(refused.exit_code == code(ExitCode::output));
+    CHECK(refused.err.find(file + " is there, and is of no package") != std::string::npos);
+    CHECK(read_file(own / file) == "mine");
+    std::filesystem::remove(own / file);
+  }
+  std::filesystem::create_directories(own / "images");
+  write_file_atomically(own / "images/a.png", "mine");
+  write_file_atomically(own / "made_ops/code.py", "mine");
+  std::filesystem::create_directory_symlink(own, box.folder / "link");
+  for (int i = 0; i < 2; ++i) {
+    const ProgramResult built = build_into(box.folder / "link");
+    INFO(built.err);
+    REQUIRE(built.exit_code == 0);
+    CHECK(read_file(own / "images/a.png") == "mine");
+    CHECK(read_file(own / "made_ops/code.py") == "mine");
+    CHECK(std::filesystem::exists(own / "made_ops/libmade_ops.so"));
+  }
 }
 
 TEST_CASE("one process at a time makes a package for a folder, and what a killed one left is gone") {
@@ -191,13 +225,14 @@ TEST_CASE("one process at a time makes a package for a folder, and what a killed
     CHECK(second.err.find("another process makes a package for") != std::string::npos);
     CHECK(std::filesystem::exists(taken.made() / "half.txt"));
   }
-  std::filesystem::create_directories(folder + ".new/made");
-  write_file_atomically(folder + ".new/made/half.txt", "half");
+  CHECK_FALSE(std::filesystem::exists(folder));
+  std::filesystem::create_directories(folder + "/.alphakernel-new/made");
+  write_file_atomically(folder + "/.alphakernel-new/made/half.txt", "half");
   const ProgramResult built = box.run(build);
   INFO(built.out << built.err);
   CHECK(built.exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(folder + "/half.txt"));
-  CHECK_FALSE(std::filesystem::exists(folder + ".new"));
+  CHECK_FALSE(std::filesystem::exists(folder + "/.alphakernel-new"));
   CHECK(box.run(build).err.find("is not empty; --force writes into it") != std::string::npos);
   const ProgramResult nowhere =
       box.run({"library", "build", "--output", "", "--kernel", "add=" + box.variant});

@@ -146,8 +146,9 @@ class Functions(torch.overrides.TorchFunctionMode):
         self._attention = getattr(torch.nn.functional, ATTENTION, None)
 
     def attend(self, *args, **kwargs):
-        if self._recorder.whole or len(args) < 3:
+        if self._recorder.whole:
             return self._attention(*args, **kwargs)
+        args += tuple(kwargs.pop(name) for name in ("query", "key", "value")[len(args):])
         return self._recorder.as_one(self._attention, getattr(torch.ops.aten, ATTENTION).default, args, kwargs)
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -181,28 +182,29 @@ def _in_small_operators():
         switch.set_fastpath_enabled(before)
 
 
-def _needed(nodes):
-    """Without nodes whose results nobody takes, as torch.compile leaves them out: those that write into their arguments stay."""
-    kept = set()
+def _without_idle_uses(nodes):
+    """A node whose result nobody takes is no use of what it takes: a compiler leaves it out. What writes into its arguments, or
+    gives numbers to Python, is one."""
+    needed = set()
     for node in reversed(nodes):
-        if (any(value.returned or any(id(use) in kept for use in value.uses) for value in node.outputs)
-                or getattr(getattr(node.function, "_schema", None), "is_mutable", False)):
-            kept.add(id(node))
+        taken = any(value.returned or any(id(use) in needed for use in value.uses) for value in node.outputs)
+        if taken or not node.outputs or getattr(getattr(node.function, "_schema", None), "is_mutable", False):
+            needed.add(id(node))
     for node in nodes:
         for value in node.inputs:
-            value.uses = [use for use in value.uses if id(use) in kept]
-    return [node for node in nodes if id(node) in kept]
+            value.uses = [use for use in value.uses if id(use) in needed]
+    return nodes
 
 
 def recorded(run):
-    """The nodes of what `run` computes and gives back, in its order."""
+    """The nodes of what `run` computes, in its order."""
     recorder = Recorder()
     with torch.no_grad(), _in_small_operators(), recorder, Functions(recorder):
         results = run()
     for result in _flat([results]):
         if isinstance(result, torch.Tensor) and id(result) in recorder.values:
             recorder.values[id(result)].returned = True
-    return _needed(recorder.nodes)
+    return _without_idle_uses(recorder.nodes)
 
 
 def through(value):

@@ -38,11 +38,11 @@ def _is_causal(shaped):
     contents = next((value.contents for value in through(shaped.value) if value.contents is not None), None)
     if contents is None or contents.dim() < 2 or contents.shape[-1] != contents.shape[-2]:
         return False
-    rows = contents.reshape(-1, *contents.shape[-2:])[0]
-    seen = torch.ones_like(rows, dtype=torch.bool).tril()
-    if rows.dtype == torch.bool:
-        return bool(torch.equal(rows, seen) or torch.equal(rows, ~seen))
-    return bool((rows[seen] == 0).all() and (rows[~seen] <= -1e4).all())
+    masks = contents.reshape(-1, *contents.shape[-2:])
+    seen = torch.ones_like(masks, dtype=torch.bool).tril()
+    if masks.dtype == torch.bool:
+        return bool(torch.equal(masks, seen) or torch.equal(masks, ~seen))
+    return bool((masks[seen] == 0).all() and (masks[~seen] <= -1e4).all())
 
 
 class Model:
@@ -106,14 +106,11 @@ class Model:
         """Whether the fused operator's formula gives what the nodes give, on contents drawn anew."""
         torch.manual_seed(SEED)
         ways = [through(place) for place in match.places]
-        known = {}
-        for way in ways:
-            if way[-1] not in known:
-                known[way[-1]] = _drawn(way[-1])
         before = {id(value.node): value.node for way in ways for value in way[:-1]}
         nodes = sorted(list(before.values()) + [node for node in match.nodes if id(node) not in before],
                        key=lambda node: self.order[id(node)])
         try:
+            known = {value: _drawn(value) for value in dict.fromkeys(way[-1] for way in ways)}
             known = replayed(nodes, known)
             expected = known[match.root.outputs[0]].double()
         except (RuntimeError, TypeError, ValueError, IndexError, KeyError) as error:
@@ -172,7 +169,7 @@ def _drawn(value):
         return value.contents
     kind = torch.float64 if value.dtype.is_floating_point else value.dtype
     make = torch.randn if value.dtype.is_floating_point else torch.zeros
-    if value.strides is None:
+    if value.strides is None or value.count == 0:
         return make(value.shape, dtype=kind)
     reached = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.strides))
     return make(reached, dtype=kind).as_strided(value.shape, value.strides)
