@@ -255,7 +255,7 @@ bool Confirmation::examined(std::size_t examiner, ExaminationReport& report) {
   }
   announce("small shapes on " + options_.examiners[examiner].name);
   request.depth = Depth::check;
-  request.seed = derive_seed(random_seed(), 0);
+  request.seed = derive_seed(options_.held_out_seed.value_or(random_seed()), examiner);
   std::optional<Completed> completed;
   for (int tries = 0; tries < kExaminationTries && (!completed || was_lost(*completed)); ++tries) {
     completed = evaluate(*evaluator, request);

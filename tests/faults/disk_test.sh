@@ -41,7 +41,7 @@ run database_full
 echo "query_full $?" >>"$folder/codes"
 free
 run database_after
-count database_after_kept "SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE arm <> 'held_out'"
+count database_after_kept "SELECT count(*) FROM evaluations e JOIN proposals p ON p.id = e.proposal_id WHERE arm NOT IN ('held_out', 'examination')"
 count database_integrity "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"
 
 # It fills while the run commits.

@@ -78,7 +78,8 @@ std::int64_t count(const Search& search, const std::string& of) {
 
 /// Those that are timed, too: not the leader on held-out shapes.
 const std::string kSearched =
-    "evaluations e WHERE (SELECT arm FROM proposals WHERE id = e.proposal_id) <> 'held_out'";
+    "evaluations e WHERE (SELECT arm FROM proposals WHERE id = e.proposal_id) NOT IN ('held_out', "
+    "'examination')";
 
 /// What holds at every moment, whatever was killed.
 void check_invariants(const Search& search) {

@@ -157,7 +157,8 @@ TEST_CASE("a file of a package that changed since it was built is named, and mad
   INFO(repaired.out << repaired.err);
   CHECK(parse_json(repaired.out)["repair"]["replaced"]["add"] == box.variant);
   CHECK(repaired.err.find("tuning again") == std::string::npos);
-  if (!changed.ends_with(".so") && changed != "pyproject.toml") CHECK(read_file(box.dist + "/" + changed) == before);
+  if (!changed.ends_with(".so") && changed != "pyproject.toml")
+    CHECK(read_file(box.dist + "/" + changed) == before);
   CHECK(box.check().exit_code == 0);
   write_file_atomically(box.dist + "/" + readme, "garbage");
   const ProgramResult noted = box.check();

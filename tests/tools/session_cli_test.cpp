@@ -137,7 +137,8 @@ TEST_CASE("searches take turns for the evaluations of their session, also when i
         "2\r\n");
   CHECK(calm.box.query("SELECT count(*) FROM journal") == "0\r\n");
   // Nothing is evaluated twice by a pause.
-  CHECK(calm.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm NOT IN ('held_out', 'final') "
+  CHECK(calm.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm NOT IN ('held_out', "
+                       "'examination', 'final') "
                        "GROUP BY search_id, variant_id HAVING count(*) > 1)") == "0\r\n");
 
   Night night;
@@ -259,7 +260,8 @@ TEST_CASE("a session runs apart from its terminal, is stopped cleanly, and conti
   CHECK(night.box.query(
             "SELECT count(*) FROM (SELECT 1 FROM proposals GROUP BY iteration HAVING count(*) > 1)") ==
         "0\r\n");
-  CHECK(night.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm <> 'held_out' GROUP BY "
+  CHECK(night.box.query("SELECT count(*) FROM (SELECT 1 FROM proposals WHERE arm NOT IN ('held_out', "
+                        "'examination') GROUP BY "
                         "variant_id HAVING count(*) > 1)") == "0\r\n");
 }
 

@@ -189,7 +189,7 @@ TEST_CASE(
     said = result.err;
     return box.query(
         "SELECT DISTINCT arm FROM proposals WHERE search_id = (SELECT max(id) FROM searches) AND "
-        "arm <> 'held_out' ORDER BY iteration");
+        "arm NOT IN ('held_out', 'examination') ORDER BY iteration");
   };
   CHECK(arms("N=3000", {"--fresh"}) == "start\r\nportfolio\r\n");  // nothing to transfer to itself
   CHECK(arms("N=5000", {"--best", (box.folder / "best.json").string()}) == "start\r\nbest\r\n");
