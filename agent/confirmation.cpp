@@ -218,12 +218,13 @@ std::optional<bool> Confirmation::found_wrong(Completed& found, LoopResult& resu
 
 bool Confirmation::examined(std::vector<ExaminationReport>& reports) {
   std::vector<ExaminationReport> made;
+  // On a smaller device it would run as it did where multiprocessors do not matter; the smallest with room for it is enough.
+  bool is_smaller_needless = !champion_.best()->request.candidate.asks_for_multiprocessors();
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    // Where multiprocessors do not matter, it would run on a smaller device as it did.
-    const bool needless =
-        options_.examiners[i].is_smaller && !champion_.best()->request.candidate.asks_for_multiprocessors();
-    if (needless) continue;
+    const bool is_smaller = options_.examiners[i].is_smaller;
+    if (is_smaller && is_smaller_needless) continue;
     if (!attempt(reports[i].note, [&] { return examined(i, reports[i]); })) return false;
+    is_smaller_needless = is_smaller_needless || (is_smaller && reports[i].passed);
     made.push_back(reports[i]);
   }
   reports = std::move(made);

@@ -1046,6 +1046,35 @@ TEST_CASE("what the CPU device cannot run disqualifies no one, and is said") {
   }
 }
 
+TEST_CASE("the smallest device with room for a leader that asks for multiprocessors examines it") {
+  for (const bool has_room : {true, false}) {
+    for (const bool asks : {true, false}) {
+      ExaminedWorld world([](const EvaluationRequest&) { return timed(1); });
+      int seen = 0;
+      for (const char* name : {"one", "two"})
+        world.options.examiners.push_back(
+            {.name = name,
+             .make =
+                 [&] {
+                   return std::make_unique<test::VirtualDevice>(world.clock, [&](const EvaluationRequest& r) {
+                     CHECK(r.candidate.asks_for_multiprocessors());
+                     if (++seen > 1 || has_room) return timed(1);
+                     EvaluationResult none = failed(Status::invalid_candidate);
+                     none.outcome.stage = StageId::resources;
+                     return none;
+                   });
+                 },
+             .is_smaller = true});
+      if (asks) world.options.templates.front().source += "// SM_COUNT\n";
+      const LoopResult result = world.run();
+      REQUIRE(result.best);
+      CHECK(seen == (!asks ? 0 : has_room ? 1 : 2));
+      CHECK(result.held_out.disqualified == 0);
+      CHECK(result.examinations.size() == 1u + static_cast<std::size_t>(seen));
+    }
+  }
+}
+
 TEST_CASE("what a smaller device has no room for is no fault of the leader, and what is wrong there is") {
   Outcome none{.status = Status::invalid_candidate,
                .stage = StageId::resources,
