@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
+
 namespace ak::agent {
 
 std::optional<Completed> evaluate_one(Evaluator& evaluator, EvaluationRequest request, const Clock& clock,
@@ -17,6 +19,13 @@ std::optional<Completed> evaluate_one(Evaluator& evaluator, EvaluationRequest re
   }
   evaluator.cancel(ticket);
   return std::nullopt;
+}
+
+Completed evaluate_one(Evaluator& evaluator, EvaluationRequest request) {
+  evaluator.submit(std::move(request));
+  auto done = evaluator.wait_any(std::chrono::steady_clock::time_point::max());
+  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
+  return std::move(*done);
 }
 
 }  // namespace ak::agent

@@ -19,5 +19,7 @@ inline constexpr auto kPollInterval = std::chrono::milliseconds(100);
                                                     const Clock& clock,
                                                     std::chrono::steady_clock::time_point deadline,
                                                     const std::atomic<bool>* stop_requested);
+/// The same, however long it takes, of an evaluator that has nothing else to do. Blocks.
+[[nodiscard]] Completed evaluate_one(Evaluator& evaluator, EvaluationRequest request);
 
 }  // namespace ak::agent

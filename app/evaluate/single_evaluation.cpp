@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
+#include "agent/evaluate_one.h"
 #include "agent/search_context.h"
 #include "app/evaluate/user_search.h"
 #include "app/setup/assembler.h"
-#include "core/error.h"
 #include "db/database.h"
 
 namespace ak::app {
@@ -29,10 +28,8 @@ std::optional<Completed> wrong_on_small_device(EvaluationRequest request, const 
   request.depth = Depth::check;
   for (const agent::LoopOptions::Examiner& examiner : small_devices(target, config, {})) {
     const auto evaluator = examiner.make();
-    evaluator->submit(request);
-    auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
-    AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-    Outcome& outcome = done->result.outcome;
+    Completed done = agent::evaluate_one(*evaluator, request);
+    Outcome& outcome = done.result.outcome;
     if (is_verified(outcome.status)) break;
     if (!agent::is_verdict_of_examiner(outcome, examiner.is_smaller)) continue;
     outcome.message = fmt::format("on a {}: {}", examiner.name, outcome.message);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/evaluate/user_search.h"
 
+#include "agent/evaluate_one.h"
 #include "app/setup/assembler.h"
 #include "core/error.h"
 #include "core/text/hash.h"
@@ -35,10 +36,7 @@ EvaluationRequest UserSearch::request(Candidate candidate) const {
 }
 
 Completed UserSearch::complete(EvaluationRequest request) {
-  evaluator_->submit(std::move(request));
-  auto done = evaluator_->wait_any(std::chrono::steady_clock::time_point::max());
-  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-  return std::move(*done);
+  return agent::evaluate_one(*evaluator_, std::move(request));
 }
 
 StoredEvaluation UserSearch::commit(const Completed& done, std::string arm, std::vector<RowId> parents) {

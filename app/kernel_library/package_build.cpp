@@ -182,16 +182,10 @@ MadeOperator made_operator(const PackageOrder& order, const PackageEntry& entry,
   return made;
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ExitCode::output, "cannot make {}: {}", folder.string(), error.message());
-}
-
 void write_files(const fs::path& folder, const std::vector<codegen::ExportedFile>& files) {
   for (const codegen::ExportedFile& file : files) {
     const fs::path path = folder / file.path;
-    make_folder(path.parent_path());
+    make_package_folder(path.parent_path());
     write_file_atomically(path, file.text);
   }
 }
@@ -221,7 +215,7 @@ void compile_launcher(const PackageOrder& order, const std::vector<MadeOperator>
   std::vector<std::string> all = compiled;
   all.emplace_back(codegen::kLibraryModule);
   compiler.compile(scratch.path(), all);
-  make_folder(package);
+  make_package_folder(package);
   const std::string library = fmt::format("lib{}.so", order.name);
   compiler.link(scratch.path(), compiled, package / library,
                 {fmt::format("-Wl,-soname,{}", library), "-static-libstdc++", "-static-libgcc", "-ldl"});
@@ -303,7 +297,7 @@ void note_lonely_gradients(const std::vector<MadeOperator>& operators, std::vect
 }
 
 Json description_of(const PackageOrder& order, const std::vector<MadeOperator>& operators) {
-  Json json{{"format", "alphakernel.kernel_library"},
+  Json json{{"format", kPackageFormat},
             {"format_version", kFormatVersion},
             {"name", order.name},
             {"version", order.version},

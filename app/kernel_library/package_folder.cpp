@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/text/file.h"
+#include "core/text/format_version.h"
 #include "core/text/json.h"
 
 namespace ak::app {
@@ -21,12 +22,6 @@ constexpr const char* kHidden = ".alphakernel-new";
 
 void require(const std::error_code& error, const fs::path& path) {
   if (error) fail(ExitCode::output, "cannot write {}: {}", path.string(), error.message());
-}
-
-void make(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ExitCode::output, "cannot make {}: {}", folder.string(), error.message());
 }
 
 /// Every file below a folder, as paths there.
@@ -59,8 +54,7 @@ std::set<fs::path> files_of_packages(const fs::path& folder) {
     const fs::path description = entry.path() / "library.json";
     if (!fs::exists(description, error)) continue;
     const Json json = try_parse_json(read_file(description));
-    if (json.is_object() && json.value("format", Json()) == "alphakernel.kernel_library")
-      add_files_of(folder, entry.path().filename(), json, owned);
+    if (says_format(json, kPackageFormat)) add_files_of(folder, entry.path().filename(), json, owned);
   }
   return owned;
 }
@@ -77,13 +71,19 @@ void remove_with_empty_folders(const fs::path& folder, const fs::path& file) {
 
 }  // namespace
 
+void make_package_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(ExitCode::output, "cannot make {}: {}", folder.string(), error.message());
+}
+
 PackageFolder::PackageFolder(const fs::path& folder, bool force) : folder_(folder), force_(force) {
   if (folder.empty()) fail(ExitCode::usage, "--output is empty; expected a folder");
   is_new_ = !fs::exists(folder_);
   require_empty();
   hidden_ = folder_ / kHidden;
   made_ = hidden_ / "made";
-  make(hidden_);
+  make_package_folder(hidden_);
   lock_ = std::make_unique<db::ProcessLocks>(hidden_ / "package");
   if (!lock_->try_hold(kOnlyLock)) {
     lock_.reset();
@@ -91,7 +91,7 @@ PackageFolder::PackageFolder(const fs::path& folder, bool force) : folder_(folde
   }
   std::error_code error;
   fs::remove_all(made_, error);  // of a process that was killed
-  make(made_);
+  make_package_folder(made_);
 }
 
 PackageFolder::~PackageFolder() {
@@ -123,7 +123,7 @@ void PackageFolder::publish() {
   for (const fs::path& file : owned) remove_with_empty_folders(folder_, file);
   std::ranges::sort(files, {}, [](const fs::path& file) { return file == kProject; });
   for (const fs::path& file : files) {
-    make((folder_ / file).parent_path());
+    make_package_folder((folder_ / file).parent_path());
     std::error_code error;
     fs::rename(made_ / file, folder_ / file, error);
     require(error, folder_ / file);

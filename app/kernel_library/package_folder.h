@@ -3,10 +3,17 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "db/process_locks.h"
 
 namespace ak::app {
+
+/// What library.json says it is.
+inline constexpr std::string_view kPackageFormat = "alphakernel.kernel_library";
+
+/// With those above it. Throws Error(output).
+void make_package_folder(const std::filesystem::path& folder);
 
 /// The folder of a package while one is made for it, in a hidden folder there, which one process at a time has. What is not
 /// published is gone when this ends. One thread.

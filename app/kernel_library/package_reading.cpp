@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/evaluate/kernel_choice.h"
+#include "app/kernel_library/package_folder.h"
 #include "core/error.h"
 #include "core/text/file.h"
 #include "core/text/format_version.h"
@@ -19,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kKeyLimit{60'000};
-constexpr std::string_view kPackageFormat = "alphakernel.kernel_library";
 
 /// library.json of the one package in the folder.
 fs::path description_file(const fs::path& folder) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "agent/evaluate_one.h"
 #include "app/predict/exact_counts.h"
 #include "app/predict/predicted_shapes.h"
 #include "app/predict/time_models.h"
@@ -70,10 +71,7 @@ EvaluationResult evaluate(const Subject& subject, const Config& config,
   request.candidate = subject.order.candidate;
   request.arch = subject.arch();
   request.depth = count ? Depth::time : Depth::build;
-  evaluator->submit(std::move(request));
-  auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
-  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-  return std::move(done->result);
+  return agent::evaluate_one(*evaluator, std::move(request)).result;
 }
 
 /// Throws Error(bad_input) when the candidate cannot be built.

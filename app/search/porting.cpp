@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "agent/evaluate_one.h"
 #include "agent/llm/prompt_parts.h"
 #include "app/evaluate/figure_texts.h"
 #include "app/search/best_points.h"
@@ -89,10 +90,7 @@ std::string build_error(Evaluator& evaluator, const std::shared_ptr<const Proble
   request.candidate = candidate;
   request.arch = arch;
   request.depth = Depth::build;
-  evaluator.submit(std::move(request));
-  const auto done = evaluator.wait_any(std::chrono::steady_clock::time_point::max());
-  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
-  const Outcome& outcome = done->result.outcome;
+  const Outcome outcome = agent::evaluate_one(evaluator, std::move(request)).result.outcome;
   if (outcome.status == Status::ok || outcome.status == Status::compiled_only) return "";
   return fmt::format("{}: {}", to_string(outcome.status), outcome.message);
 }

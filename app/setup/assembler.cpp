@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/evaluate_one.h"
 #include "app/setup/program_paths.h"
 #include "codegen/source/assemble.h"
 #include "profiler/analysis/metric_catalog.h"
@@ -105,13 +106,11 @@ BuildResult built_kernel(const std::shared_ptr<const ProblemInstance>& problem, 
   request.candidate = candidate;
   request.arch = arch;
   request.depth = Depth::build;
-  evaluator->submit(std::move(request));
-  auto done = evaluator->wait_any(std::chrono::steady_clock::time_point::max());
-  AK_ASSERT(done.has_value(), "an evaluation without a deadline always completes");
+  EvaluationResult result = agent::evaluate_one(*evaluator, std::move(request)).result;
   // A kernel that needs more than an SM has is what this is asked about.
-  const bool built = done->result.build && done->result.build->outcome.status == Status::ok;
-  if (!built) fail(ExitCode::bad_input, "{}: {}", candidate.name, explain(done->result.outcome));
-  return std::move(*done->result.build);
+  const bool built = result.build && result.build->outcome.status == Status::ok;
+  if (!built) fail(ExitCode::bad_input, "{}: {}", candidate.name, explain(result.outcome));
+  return std::move(*result.build);
 }
 
 }  // namespace ak::app

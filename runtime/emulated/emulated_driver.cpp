@@ -260,9 +260,7 @@ void add_memory_functions(Driver& table) {
 }  // namespace
 
 EmulatedDriver::EmulatedDriver(const Arch& target, int sm_count)
-    : target_(target),
-      sm_count_(sm_count),
-      device_(std::make_unique<EmulatedDevice>(target, wall_clock_ns(), sm_count)) {
+    : target_(target), device_(std::make_unique<EmulatedDevice>(target, wall_clock_ns(), sm_count)) {
   AK_ASSERT(current == nullptr, "one emulated device a process");
   add_device_functions(table_);
   add_program_functions(table_);

@@ -19,11 +19,10 @@ class EmulatedDriver {
   EmulatedDriver& operator=(const EmulatedDriver&) = delete;
 
   [[nodiscard]] const Arch& target() const noexcept { return target_; }
-  [[nodiscard]] int sm_count() const noexcept { return sm_count_; }
+  [[nodiscard]] int sm_count() const noexcept { return device_->facts().sm_count; }
 
  private:
   Arch target_;
-  int sm_count_;
   std::unique_ptr<EmulatedDevice> device_;
   Driver table_;
   std::optional<ScopedDriver> installed_;

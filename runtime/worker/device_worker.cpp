@@ -129,7 +129,8 @@ class DeviceService {
 
   void install(DeviceKind device, const Arch& arch, int sm_count = 0) {
     const bool wanted = device == DeviceKind::emulator;
-    const bool other = emulator_ && (emulator_->target() != arch || emulator_->sm_count() != sm_count);
+    const bool other =
+        emulator_ && (emulator_->target() != arch || (sm_count > 0 && emulator_->sm_count() != sm_count));
     if (emulator_ && (!wanted || other)) emulator_.reset();
     if (wanted && !emulator_) emulator_.emplace(arch, sm_count);
   }

@@ -14,8 +14,8 @@ import inspect
 import io
 import json
 import os
-import random
 import pickle
+import random
 import shutil
 import subprocess
 import sys
